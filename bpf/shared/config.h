@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Map sizes and the plain structs both sides share beside the records. */
+#ifndef MP_SHARED_CONFIG_H
+#define MP_SHARED_CONFIG_H
+
+#include "types.h"
+#include "event.h"
+
+#define MP_TOPO_RING_BYTES   (4u << 20)
+#define MP_DETAIL_RING_BYTES (16u << 20)
+#define MP_MAX_TARGETS	     4096
+#define MP_MAX_STACKS	     65536
+#define MP_MAX_INFLIGHT	     16384
+
+struct mp_space_loss {
+	u64 lost[MP_CLASS_MAX];
+};
+
+#endif

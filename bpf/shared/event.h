@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Expansions of event.def and loss.def: enums and wire structs, used by BPF and C alike. */
+#ifndef MP_SHARED_EVENT_H
+#define MP_SHARED_EVENT_H
+
+#include "types.h"
+
+/* In front of every record, in the ring and on disk. size counts this header, the body and the
+ * tail, and is a multiple of 8. seq is one counter for the whole recording, taken before the
+ * ring is asked for room: it gives one causal order across spaces and rings. */
+struct mp_hdr {
+	u16 type;
+	u16 size;
+	u32 space;
+	u64 seq;
+	u64 time_ns; /* CLOCK_MONOTONIC */
+};
+
+enum mp_event_type {
+#define MP_EVENT(NAME, num, name, doc) MP_EV_##NAME = num,
+#define MP_FIELD(ev, type, field, unit, doc)
+#define MP_END(ev)
+#include "event.def"
+#undef MP_EVENT
+#undef MP_FIELD
+#undef MP_END
+	MP_EV_MAX = 64
+};
+
+#define MP_EVENT(NAME, num, name, doc) struct mp_ev_##name {
+#define MP_FIELD(ev, type, field, unit, doc) type field;
+#define MP_END(ev) };
+#include "event.def"
+#undef MP_EVENT
+#undef MP_FIELD
+#undef MP_END
+
+/* A sum that differs from sizeof() means padding; padding means leaked bytes and a format that
+ * depends on the compiler. */
+#define MP_EVENT(NAME, num, name, doc) _Static_assert(sizeof(struct mp_ev_##name) == 0
+#define MP_FIELD(ev, type, field, unit, doc) + sizeof(type)
+#define MP_END(ev) , "padding in " #ev); _Static_assert(sizeof(struct mp_ev_##ev) % 8 == 0, #ev " is not a multiple of 8");
+#include "event.def"
+#undef MP_EVENT
+#undef MP_FIELD
+#undef MP_END
+
+enum mp_loss_cause {
+#define MP_LOSS(NAME, num, name, doc) MP_LOSS_##NAME = num,
+#include "loss.def"
+#undef MP_LOSS
+	MP_LOSS_MAX = 16
+};
+
+enum mp_class { MP_CLASS_SPACE = 0, MP_CLASS_MAP = 1, MP_CLASS_PAGE = 2, MP_CLASS_MAX = 3 };
+enum mp_unwind { MP_UNWIND_NONE = 0, MP_UNWIND_FP = 1 };
+enum mp_space_cause {
+	MP_SPACE_ATTACH = 0,
+	MP_SPACE_FORK = 1,
+	MP_SPACE_EXEC = 2,
+	MP_SPACE_JOIN = 3, /* CLONE_VM without CLONE_THREAD, or vfork: same space, one member more */
+};
+enum mp_map_kind { MP_MAP_MMAP = 0, MP_MAP_BRK = 1, MP_MAP_SHMAT = 2 };
+enum mp_walk_provider { MP_WALK_BPF = 0, MP_WALK_PAGEMAP = 1, MP_WALK_SMAPS = 2 };
+enum mp_end { MP_END_DURATION = 0, MP_END_SIGNAL = 1, MP_END_TARGET = 2, MP_END_SIZE = 3 };
+
+enum mp_fault_flags {
+	MP_FAULT_MAJOR = 1, /* the rss swap member went down inside the fault */
+	MP_FAULT_AMBIGUOUS = 2, /* more than one candidate allocation */
+};
+
+enum mp_vma_flags {
+	MP_VMA_READ = 1,
+	MP_VMA_WRITE = 2,
+	MP_VMA_EXEC = 4,
+	MP_VMA_SHARED = 8,
+	MP_VMA_HUGETLB = 16,
+	MP_VMA_SHMEM = 32,
+	MP_VMA_PFNMAP = 64,
+	MP_VMA_STACK = 128,
+	MP_VMA_GATE = 256, /* [vsyscall]: not in the mm */
+};
+
+enum mp_page_flags {
+	MP_PAGE_RESIDENT = 1, /* counted in Rss */
+	MP_PAGE_SWAPPED = 2, /* a swap entry in the page table */
+	MP_PAGE_THP = 4, /* PMD-mapped */
+	MP_PAGE_FILE = 8, /* file or shmem page */
+	MP_PAGE_ZERO = 16, /* zero page: mapped, in nobody's Rss */
+	MP_PAGE_MIGRATING = 32,
+	MP_PAGE_YOUNG = 64,
+	MP_PAGE_DIRTY = 128,
+	MP_PAGE_KSM = 256,
+};
+
+#define MP_STACK_DEPTH 127
+#define MP_STRING_MAX 4096
+#define MP_PAGE_SIZE 4096ull
+
+#endif

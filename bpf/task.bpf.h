@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Address spaces: born by fork or exec, joined by vfork and CLONE_VM, left on exit. */
+#ifndef MP_TASK_BPF_H
+#define MP_TASK_BPF_H
+
+#include "emit.bpf.h"
+
+static __always_inline void send_space(u32 space, u32 parent, struct task_struct *task, u32 cause)
+{
+	MP_RECORD(space) r = {};
+	u64 comm[2] = {};
+
+	bpf_probe_read_kernel(comm, sizeof(comm), &task->comm);
+	fill_hdr(&r.hdr, MP_EV_SPACE, sizeof(r), space);
+	r.ev.parent = parent;
+	r.ev.tgid = task->tgid;
+	r.ev.cause = cause;
+	r.ev.comm0 = comm[0];
+	r.ev.comm1 = comm[1];
+	send_topo(&r, sizeof(r), MP_CLASS_SPACE);
+}
+
+static __always_inline u32 new_space(u32 tgid, u32 old)
+{
+	u32 space = __sync_fetch_and_add(&mp_next_space, 1) + 1;
+	struct mp_space_loss loss = {};
+
+	if (bpf_map_update_elem(&targets, &tgid, &space, BPF_ANY) ||
+	    bpf_map_update_elem(&space_loss, &space, &loss, BPF_ANY)) {
+		count_loss(MP_LOSS_SPACE_MAP, MP_CLASS_SPACE, old);
+		return 0;
+	}
+	return space;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 ptgid = parent->tgid, ctgid = child->tgid, space;
+	u32 *pspace;
+
+	if (!cfg_follow_forks || ptgid == ctgid)
+		return 0;
+	pspace = bpf_map_lookup_elem(&targets, &ptgid);
+	if (!pspace)
+		return 0;
+	if (child->mm == parent->mm) {
+		space = *pspace;
+		if (bpf_map_update_elem(&targets, &ctgid, &space, BPF_ANY))
+			count_loss(MP_LOSS_SPACE_MAP, MP_CLASS_SPACE, space);
+		else
+			send_space(space, 0, child, MP_SPACE_JOIN);
+		return 0;
+	}
+	space = new_space(ctgid, *pspace);
+	if (space)
+		send_space(space, *pspace, child, MP_SPACE_FORK);
+	return 0;
+}
+
+static __always_inline void send_leave(u32 space, u32 tgid)
+{
+	MP_RECORD(space_end) r = {};
+
+	fill_hdr(&r.hdr, MP_EV_SPACE_END, sizeof(r), space);
+	r.ev.tgid = tgid;
+	send_topo(&r, sizeof(r), MP_CLASS_SPACE);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	u32 tgid = task->tgid, old, space;
+	u32 *found = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (!found)
+		return 0;
+	old = *found;
+	send_leave(old, tgid);
+	space = new_space(tgid, old);
+	if (space)
+		send_space(space, 0, task, MP_SPACE_EXEC);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+	u32 *space = bpf_map_lookup_elem(&targets, &tgid);
+
+	/* An exited leader leaves its threads, and the space, alive. */
+	if (!space || task->signal->live.counter > 0)
+		return 0;
+	send_leave(*space, tgid);
+	bpf_map_delete_elem(&targets, &tgid);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Just the kernel fields memprov reads, written by hand; CO-RE finds their real offsets. */
+#ifndef MP_VMLINUX_H
+#define MP_VMLINUX_H
+
+#include <linux/bpf.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+typedef int pid_t;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct {
+	unsigned long brk;
+};
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+};
+
+struct task_struct {
+	pid_t pid;
+	pid_t tgid;
+	struct mm_struct *mm;
+	struct signal_struct *signal;
+	char comm[16];
+};
+
+struct pt_regs {
+	unsigned long r10;
+	unsigned long r8;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long sp;
+	unsigned long ip;
+	unsigned long orig_ax;
+};
+
+struct linux_binprm {
+	int have_execfd;
+};
+
+struct page {
+	unsigned long flags;
+};
+
+#pragma clang attribute pop
+
+#endif

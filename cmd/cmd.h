@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * The verbs. Each returns the process's exit status (DESIGN: 0 ok, 1 failure, 2 usage, 3 loss). */
+#ifndef MP_CMD_CMD_H
+#define MP_CMD_CMD_H
+
+#define EXIT_USAGE 2
+#define EXIT_LOSS  3
+
+int cmd_record(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_features(int argc, char **argv);
+
+/* One line on stderr: memprov: verb: text. Returns 1. */
+int fail(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Why a trace could not be read, in words. Returns 1. */
+int fail_trace(const char *verb, const char *path, int err);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * report: read a trace, join it, print it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+#include "lib/join/join.h"
+#include "lib/out/out.h"
+
+struct options {
+	const char *input, *by, *columns, *group, *format, *why, *output;
+	enum owner_mode owner;
+	int bytes;
+	unsigned int rows;
+};
+
+static int usage(void)
+{
+	fputs("usage: memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST]\n"
+	      "                      [--group stack|function|mapping|file|process] [--owner "
+	      "auto|alloc|fault]\n"
+	      "                      [--why ID] [--rows N] [--bytes] [--format table|folded|json] "
+	      "[-o OUT]\n",
+	      stderr);
+	return EXIT_USAGE;
+}
+
+static int parse_owner(struct options *o, const char *text)
+{
+	if (!strcmp(text, "alloc"))
+		o->owner = OWNER_ALLOC;
+	else if (!strcmp(text, "fault"))
+		o->owner = OWNER_FAULT;
+	else if (strcmp(text, "auto"))
+		return -1;
+	return 0;
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"by", required_argument, NULL, 's'},	  {"columns", required_argument, NULL, 'c'},
+		{"group", required_argument, NULL, 'g'},  {"owner", required_argument, NULL, 'w'},
+		{"why", required_argument, NULL, 'y'},	  {"rows", required_argument, NULL, 'r'},
+		{"bytes", no_argument, NULL, 'b'},	  {"format", required_argument, NULL, 'f'},
+		{"output", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "i:s:o:", longs, NULL)) != -1) {
+		switch (c) {
+		case 'i':
+			o->input = optarg;
+			break;
+		case 's':
+			o->by = optarg;
+			break;
+		case 'c':
+			o->columns = optarg;
+			break;
+		case 'g':
+			o->group = optarg;
+			break;
+		case 'w':
+			if (parse_owner(o, optarg))
+				return usage();
+			break;
+		case 'y':
+			o->why = optarg;
+			break;
+		case 'r':
+			o->rows = (unsigned int)strtoul(optarg, NULL, 10);
+			break;
+		case 'b':
+			o->bytes = 1;
+			break;
+		case 'f':
+			o->format = optarg;
+			break;
+		case 'o':
+			o->output = optarg;
+			break;
+		default:
+			return usage();
+		}
+	}
+	if (optind < argc)
+		o->input = argv[optind++];
+	return optind < argc ? usage() : 0;
+}
+
+static int column(const char *name)
+{
+	const char *near = "resident";
+	int c = cost_find(name, &near);
+
+	if (c < 0)
+		fail("report", "no column '%s': the nearest is %s", name, near);
+	return c;
+}
+
+static int pick_columns(const struct options *o, int by, int *ret)
+{
+	static const int usual[] = {COST_RESIDENT, COST_GROWN, COST_RESERVED, COST_TOUCHED,
+				    COST_SWAPPED};
+	char list[256], *name, *save;
+	size_t i;
+	int n = 0;
+
+	if (!o->columns) {
+		ret[n++] = by;
+		for (i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+			if (usual[i] != by)
+				ret[n++] = usual[i];
+		ret[n] = -1;
+		return 0;
+	}
+	snprintf(list, sizeof(list), "%s", o->columns);
+	for (name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		if (n == COST_MAX)
+			break;
+		ret[n] = column(name);
+		if (ret[n++] < 0)
+			return -1;
+	}
+	ret[n] = -1;
+	return 0;
+}
+
+static int print(const struct options *o, const struct report *r, const struct out_opts *out)
+{
+	const char *format = o->format;
+	FILE *f = stdout;
+	int err;
+
+	if (!format)
+		format = o->by && !o->output && !isatty(1) ? "folded" : "table";
+	if (o->output) {
+		f = fopen(o->output, "we");
+		if (!f)
+			return fail("report", "cannot create %s: %s", o->output, strerror(errno));
+	}
+	if (!strcmp(format, "folded") && !o->format)
+		fputs("memprov: report: stdout is no terminal: folded stacks; --format table for "
+		      "rows\n",
+		      stderr);
+	if (o->why)
+		err = out_why(f, r, o->why);
+	else if (!strcmp(format, "table"))
+		err = out_table(f, r, out);
+	else if (!strcmp(format, "json"))
+		err = out_json(f, r, out);
+	else if (!strcmp(format, "folded") && cost_columns[out->column].additive)
+		err = out_folded(f, r, out->column);
+	else if (!strcmp(format, "folded"))
+		return fail("report", "column %s is not additive: folded stacks cannot show it",
+			    cost_columns[out->column].name);
+	else
+		return usage();
+	if (f != stdout && fclose(f))
+		err = -errno;
+	if (err == -ENOENT)
+		return fail("report", "no row '%s': ids are in --format json", o->why);
+	return err ? fail("report", "cannot write: %s", strerror(-err)) : 0;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct options o = {.input = "memprov.data", .group = "stack", .rows = 40};
+	int columns[COST_MAX + 2], status, err;
+	struct report *r = NULL;
+	struct out_opts out = {.columns = columns};
+
+	status = parse(&o, argc, argv);
+	if (status)
+		return status;
+	out.column = column(o.by ? o.by : "resident");
+	if (out.column < 0 || pick_columns(&o, out.column, columns))
+		return 1;
+	err = join_file(o.input, o.owner, &r);
+	if (err)
+		return fail_trace("report", o.input, err);
+	if (o.format && !strcmp(o.format, "json"))
+		o.rows = 0;
+	out.bytes = o.bytes;
+	out.rows = o.rows;
+	out.group = o.group;
+	if (join_group(r, o.group)) {
+		join_free(&r);
+		return usage();
+	}
+	join_sort(r, out.column);
+	status = print(&o, r, &out);
+	if (!status && r->lost)
+		status = EXIT_LOSS;
+	join_free(&r);
+	return status;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "bpf/shared/config.h"
+#include "lib/capture/session.h"
+#include "memprov.skel.h"
+
+struct session {
+	struct memprov_bpf *skel;
+	struct ring_buffer *topo;
+	struct ring_buffer *detail;
+	struct trace_writer *w;
+	int err; /* first failure of the sink, sticky */
+	u64 events;
+};
+
+static int verbose;
+
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	return verbose ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+void session_verbose(int on)
+{
+	verbose = on;
+}
+
+/* The ring carries comm inline; the file names it by id. */
+static int write_space(struct session *s, void *data)
+{
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_space ev;
+	} rec;
+	char comm[17] = "";
+	s64 id;
+
+	memcpy(&rec, data, sizeof(rec));
+	memcpy(comm, &rec.ev.comm0, 8);
+	memcpy(comm + 8, &rec.ev.comm1, 8);
+	id = trace_string(s->w, comm);
+	if (id < 0)
+		return (int)id;
+	rec.ev.comm = (u32)id;
+	return trace_write(s->w, &rec.hdr);
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct session *s = ctx;
+	struct mp_hdr *hdr = data;
+	int err;
+
+	if (s->err || size < sizeof(*hdr) || size < hdr->size)
+		return 0;
+	err = hdr->type == MP_EV_SPACE ? write_space(s, data) : trace_write(s->w, hdr);
+	if (err)
+		s->err = err;
+	s->events++;
+	return 0;
+}
+
+static void explain(int err, char *msg, size_t len)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		snprintf(msg, len,
+			 "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot one with "
+			 "CONFIG_DEBUG_INFO_BTF");
+	else if (geteuid() != 0 && (err == -EPERM || err == -EACCES))
+		snprintf(msg, len,
+			 "no privilege to load BPF programs: run as root or with CAP_BPF, "
+			 "CAP_PERFMON and CAP_SYS_PTRACE");
+	else if (err == -EPERM)
+		snprintf(msg, len,
+			 "the kernel refused BPF (%s): lockdown=confidentiality or a security "
+			 "policy; see memprov features",
+			 strerror(-err));
+	else
+		snprintf(msg, len,
+			 "cannot load or attach BPF programs: %s; -v shows libbpf's words",
+			 strerror(-err));
+}
+
+int session_open(struct trace_writer *w, int follow, char *msg, size_t msg_len,
+		 struct session **ret_s)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->w = w;
+	libbpf_set_print(print_libbpf);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
+	s->skel = memprov_bpf__open();
+	if (!s->skel) {
+		err = -errno;
+		goto fail;
+	}
+	s->skel->rodata->cfg_follow_forks = follow;
+	err = memprov_bpf__load(s->skel);
+	if (!err)
+		err = memprov_bpf__attach(s->skel);
+	if (err)
+		goto fail;
+	s->topo = ring_buffer__new(bpf_map__fd(s->skel->maps.topo_ring), on_record, s, NULL);
+	s->detail = ring_buffer__new(bpf_map__fd(s->skel->maps.detail_ring), on_record, s, NULL);
+	if (!s->topo || !s->detail) {
+		err = -errno;
+		goto fail;
+	}
+	*ret_s = s;
+	return 0;
+fail:
+	explain(err, msg, msg_len);
+	session_free(&s);
+	return err;
+}
+
+static void read_comm(pid_t pid, char *comm, size_t len)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	comm[0] = 0;
+	if (!f)
+		return;
+	if (fgets(comm, (int)len, f))
+		comm[strcspn(comm, "\n")] = 0;
+	fclose(f);
+}
+
+s64 session_add(struct session *s, pid_t pid)
+{
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_space ev;
+	} rec = {0};
+	struct mp_space_loss loss = {0};
+	u32 space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
+	u32 tgid = (u32)pid;
+	struct timespec ts;
+	char comm[32];
+	s64 id;
+	int err;
+
+	read_comm(pid, comm, sizeof(comm));
+	id = trace_string(s->w, comm);
+	if (id < 0)
+		return id;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	rec.hdr.type = MP_EV_SPACE;
+	rec.hdr.size = sizeof(rec);
+	rec.hdr.space = space;
+	rec.hdr.seq = __atomic_add_fetch(&s->skel->bss->mp_seq, 1, __ATOMIC_SEQ_CST);
+	rec.hdr.time_ns = (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+	rec.ev.tgid = tgid;
+	rec.ev.cause = MP_SPACE_ATTACH;
+	rec.ev.comm = (u32)id;
+	/* The record is written before events may flow, so that none precedes its space. */
+	err = trace_write(s->w, &rec.hdr);
+	if (!err &&
+	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss, BPF_ANY))
+		err = -errno;
+	if (!err && bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space, BPF_ANY))
+		err = -errno;
+	return err ? err : (s64)space;
+}
+
+u64 session_seq(const struct session *s)
+{
+	return __atomic_load_n(&s->skel->bss->mp_seq, __ATOMIC_SEQ_CST);
+}
+
+int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), void *ctx)
+{
+	int fd = bpf_map__fd(s->skel->maps.targets), err = 0;
+	u32 key, next, *prev = NULL, space, seen[MP_MAX_TARGETS], n = 0, i;
+
+	while (!err && n < MP_MAX_TARGETS && !bpf_map_get_next_key(fd, prev, &next)) {
+		key = next;
+		prev = &key;
+		if (bpf_map_lookup_elem(fd, &key, &space))
+			continue;
+		for (i = 0; i < n && seen[i] != space; i++)
+			;
+		if (i < n)
+			continue;
+		seen[n++] = space;
+		err = fn(ctx, (pid_t)key, space);
+	}
+	return err;
+}
+
+int session_poll(struct session *s, int timeout_ms)
+{
+	int err = ring_buffer__consume(s->topo);
+
+	if (err >= 0)
+		err = ring_buffer__poll(s->detail, timeout_ms);
+	if (err >= 0)
+		err = ring_buffer__consume(s->topo);
+	if (s->err)
+		return s->err;
+	return err < 0 && err != -EINTR ? err : 0;
+}
+
+u64 session_events(const struct session *s)
+{
+	return s->events;
+}
+
+u64 session_lost(const struct session *s)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < MP_LOSS_MAX; i++)
+		sum += s->skel->bss->mp_losses[i];
+	return sum;
+}
+
+static int write_loss(struct session *s, u32 space, u32 cause, u32 cls, u64 count)
+{
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_loss ev;
+	} rec = {0};
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	rec.hdr.type = MP_EV_LOSS;
+	rec.hdr.size = sizeof(rec);
+	rec.hdr.space = space;
+	rec.hdr.seq = session_seq(s);
+	rec.hdr.time_ns = (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+	rec.ev.count = count;
+	rec.ev.cause = cause;
+	rec.ev.cls = cls;
+	return trace_write(s->w, &rec.hdr);
+}
+
+/* Programs the kernel skipped because one already ran on the cpu. */
+static u64 recursion_misses(struct session *s)
+{
+	struct bpf_program *prog;
+	u64 sum = 0;
+
+	bpf_object__for_each_program(prog, s->skel->obj)
+	{
+		struct bpf_prog_info info = {0};
+		u32 len = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+static int write_losses(struct session *s)
+{
+	int fd = bpf_map__fd(s->skel->maps.space_loss), err = 0;
+	u64 misses = recursion_misses(s);
+	u32 key, next, *prev = NULL, i;
+
+	/* By cause for the whole recording (space 0), by class for each space. */
+	for (i = 0; i < MP_LOSS_MAX && !err; i++)
+		if (s->skel->bss->mp_losses[i])
+			err = write_loss(s, 0, i, MP_CLASS_MAX, s->skel->bss->mp_losses[i]);
+	if (!err && misses)
+		err = write_loss(s, 0, MP_LOSS_RECURSION, MP_CLASS_MAX, misses);
+	while (!err && !bpf_map_get_next_key(fd, prev, &next)) {
+		struct mp_space_loss loss;
+
+		key = next;
+		prev = &key;
+		if (bpf_map_lookup_elem(fd, &key, &loss))
+			continue;
+		for (i = 0; i < MP_CLASS_MAX && !err; i++)
+			if (loss.lost[i])
+				err = write_loss(s, key, MP_LOSS_MAX, i, loss.lost[i]);
+	}
+	return err;
+}
+
+int session_stop(struct session *s)
+{
+	int err;
+
+	memprov_bpf__detach(s->skel);
+	/* Topology first: a page event never waits for room that a munmap needs. */
+	ring_buffer__consume(s->topo);
+	ring_buffer__consume(s->detail);
+	err = write_losses(s);
+	return s->err ? s->err : err;
+}
+
+void session_free(struct session **s)
+{
+	if (!s || !*s)
+		return;
+	ring_buffer__free((*s)->topo);
+	ring_buffer__free((*s)->detail);
+	memprov_bpf__destroy((*s)->skel);
+	free(*s);
+	*s = NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * A live recording: BPF programs loaded and attached, rings drained into a trace. The only user of
+ * libbpf. Order of teardown: detach, drain, count losses, free. */
+#ifndef MP_CAPTURE_SESSION_H
+#define MP_CAPTURE_SESSION_H
+
+#include <sys/types.h>
+#include "lib/trace/trace.h"
+
+struct session;
+
+/* Load and attach. follow: children and their children join the recording. On failure returns
+ * -errno and puts one line with reason and remedy into msg. */
+int session_open(struct trace_writer *w, int follow, char *msg, size_t msg_len,
+		 struct session **ret_s);
+/* Follow a process from now on. Returns its space id (> 0) or -errno. */
+s64 session_add(struct session *s, pid_t pid);
+/* The recording's order: the number of the last event that drew one. */
+u64 session_seq(const struct session *s);
+/* Calls fn once for each space that is alive, with one of its processes. Stops when fn returns
+ * non-zero. */
+int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), void *ctx);
+/* Drain both rings, waiting at most timeout_ms. 0 or -errno (of the sink: -EFBIG, -ENOSPC). */
+int session_poll(struct session *s, int timeout_ms);
+u64 session_events(const struct session *s);
+u64 session_lost(const struct session *s);
+/* Detach and drain what is left, then write LOSS records. */
+int session_stop(struct session *s);
+void session_free(struct session **s);
+/* Text of libbpf's own messages (-v). */
+void session_verbose(int on);
+
+#endif

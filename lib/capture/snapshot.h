@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * One picture of an address space: its VMAs (smaps) and the state of every page (pagemap,
+ * kpageflags, kpagecount), with the kernel's own totals before and after (smaps_rollup, status:
+ * another interface than the one that is summed). Never stops the target. */
+#ifndef MP_CAPTURE_SNAPSHOT_H
+#define MP_CAPTURE_SNAPSHOT_H
+
+#include <sys/types.h>
+#include "lib/trace/trace.h"
+
+struct snapshot;
+
+typedef u64 (*snapshot_seq_fn)(void *ctx); /* draws the current sequence number */
+
+/* Take a picture of pid. Strings are interned in w, records stay in memory until written. -ESRCH
+ * when the process is gone or a kernel thread, -EPERM without PFNs (CAP_SYS_ADMIN). */
+int snapshot_take(pid_t pid, u32 space, u32 walk_id, struct trace_writer *w, snapshot_seq_fn seq,
+		  void *seq_ctx, struct snapshot **ret_s);
+u64 snapshot_cost_ns(const struct snapshot *s);
+u64 snapshot_time_ns(const struct snapshot *s);
+u64 snapshot_resident(const struct snapshot *s); /* bytes */
+int snapshot_write(const struct snapshot *s, struct trace_writer *w);
+void snapshot_free(struct snapshot **s);
+
+#endif

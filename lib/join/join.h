@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Joins the ledger with walks and faults into rows: who owns which cost, and how well that is
+ * known. Attributed and unattributed come from the ledger and the walk alone; the kernel's totals
+ * are only ever compared with them. */
+#ifndef MP_JOIN_JOIN_H
+#define MP_JOIN_JOIN_H
+
+#include <stddef.h>
+#include "lib/trace/trace.h"
+
+enum cost_id {
+#define MP_COST(NAME, name, header, unit, kind, additive, doc) COST_##NAME,
+#include "lib/join/cost.def"
+#undef MP_COST
+	COST_MAX
+};
+enum cost_kind { COST_STOCK, COST_FLOW };
+
+struct cost_column {
+	const char *name, *header, *unit, *doc;
+	enum cost_kind kind;
+	int additive;
+};
+extern const struct cost_column cost_columns[COST_MAX];
+/* Index of a column, or -1; then *ret_near is the nearest name. */
+int cost_find(const char *name, const char **ret_near);
+
+/* value = exact + inferred + sampled. known 0: no evidence, printed as - and null. */
+struct cost {
+	s64 exact, inferred, sampled;
+	s64 hi; /* upper bound where the column is a lower bound, else the value */
+	u8 known;
+};
+
+static inline s64 cost_value(const struct cost *c)
+{
+	return c->exact + c->inferred + c->sampled;
+}
+
+enum origin_kind {
+	ORIGIN_MMAP,
+	ORIGIN_BRK,
+	ORIGIN_STACK,
+	ORIGIN_FAULT,
+	ORIGIN_FILE,
+	ORIGIN_SHMEM,
+	ORIGIN_SPECIAL,
+	ORIGIN_PREEXISTING,
+	ORIGIN_UNATTRIBUTED,
+	ORIGIN_KINDS
+};
+extern const char *const origin_kind_names[ORIGIN_KINDS];
+
+struct frame {
+	u64 addr, offset;
+	u32 line;
+	u8 inlined;
+	const char *function, *module, *build_id, *file; /* NULL unknown */
+};
+
+struct row {
+	enum origin_kind kind;
+	const char *name; /* file, class or mapping; NULL when the stack names it */
+	u32 pid, space;
+	const char *comm;
+	u64 stack;
+	u32 generations; /* mappings that had this origin */
+	struct frame *frames; /* innermost first */
+	u32 nr_frames;
+	struct cost cost[COST_MAX];
+	char id[24];
+};
+
+enum check_status { CHECK_OK, CHECK_RESIDUAL, CHECK_DRIFT, CHECK_UNJUDGED };
+
+struct check {
+	int judged; /* the kernel's figure is there */
+	u64 kernel, kernel_before, attributed, unattributed, tolerance;
+	s64 residual;
+	enum check_status status;
+	const char *reason;
+};
+
+enum owner_mode { OWNER_AUTO, OWNER_ALLOC, OWNER_FAULT };
+
+struct loss_cause {
+	const char *name;
+	u64 count;
+};
+
+struct report {
+	struct row *rows;
+	size_t nr_rows;
+	struct cost total[COST_MAX];
+	struct check check[COST_MAX];
+	u64 start_realtime, duration_ns, picture_age_ns;
+	const char *host, *kernel, *arch;
+	struct {
+		u32 pid;
+		const char *comm;
+	} * targets;
+	size_t nr_targets;
+	struct {
+		const char *capability, *provider, *stability, *reason;
+	} hooks[32];
+	size_t nr_hooks;
+	struct loss_cause losses[MP_LOSS_MAX];
+	u64 lost, mp_events, unknown_frames, frames;
+	int truncated, stable, has_walk;
+	u64 class_bytes[ORIGIN_KINDS];
+	struct trace_reader *reader; /* strings live here */
+	void *priv;
+};
+
+/* Read a trace and join it. 0 or -errno as trace_reader_open and trace_reader_next. */
+int join_file(const char *path, enum owner_mode owner, struct report **ret_r);
+/* Merge rows that look alike under a grouping: "stack", "function", "mapping", "file", "process".
+ * -EINVAL. */
+int join_group(struct report *r, const char *group);
+void join_sort(struct report *r, int column);
+void join_free(struct report **r);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Origins become rows with frames; rows that look alike become one. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/join/replay.h"
+
+struct index {
+	const struct mp_hdr **stacks, **symbols;
+	size_t nr_stacks, nr_symbols;
+};
+
+static int cmp_u64(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_stack(const void *a, const void *b)
+{
+	const struct mp_hdr *x = *(const struct mp_hdr *const *)a;
+	const struct mp_hdr *y = *(const struct mp_hdr *const *)b;
+
+	return cmp_u64(trace_body(x, stack)->id, trace_body(y, stack)->id);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct mp_hdr *x = *(const struct mp_hdr *const *)a;
+	const struct mp_hdr *y = *(const struct mp_hdr *const *)b;
+
+	if (x->space != y->space)
+		return cmp_u64(x->space, y->space);
+	if (trace_body(x, symbol)->addr != trace_body(y, symbol)->addr)
+		return cmp_u64(trace_body(x, symbol)->addr, trace_body(y, symbol)->addr);
+	return x < y ? -1 : x > y; /* inlined frames were written first */
+}
+
+static int build(struct replay *p, struct index *ix)
+{
+	size_t i;
+
+	ix->stacks = calloc(p->nr_items + 1, sizeof(*ix->stacks));
+	ix->symbols = calloc(p->nr_items + 1, sizeof(*ix->symbols));
+	if (!ix->stacks || !ix->symbols)
+		return -ENOMEM;
+	for (i = 0; i < p->nr_items; i++) {
+		const struct mp_hdr *rec = replay_rec(p, i);
+
+		if (rec->type == MP_EV_STACK)
+			ix->stacks[ix->nr_stacks++] = rec;
+		else if (rec->type == MP_EV_SYMBOL)
+			ix->symbols[ix->nr_symbols++] = rec;
+	}
+	qsort(ix->stacks, ix->nr_stacks, sizeof(*ix->stacks), by_stack);
+	qsort(ix->symbols, ix->nr_symbols, sizeof(*ix->symbols), by_addr);
+	return 0;
+}
+
+static const struct mp_hdr *find_stack(const struct index *ix, u64 id)
+{
+	size_t lo = 0, hi = ix->nr_stacks;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		u64 at = trace_body(ix->stacks[mid], stack)->id;
+
+		if (at == id)
+			return ix->stacks[mid];
+		if (at < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+static size_t first_symbol(const struct index *ix, u32 space, u64 addr)
+{
+	size_t lo = 0, hi = ix->nr_symbols;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct mp_hdr *rec = ix->symbols[mid];
+
+		if (rec->space < space ||
+		    (rec->space == space && trace_body(rec, symbol)->addr < addr))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void add_frame(struct report *r, struct row *row, const struct mp_ev_symbol *sym, u64 addr)
+{
+	struct frame *f = &row->frames[row->nr_frames++];
+
+	memset(f, 0, sizeof(*f));
+	f->addr = addr;
+	r->frames++;
+	if (sym) {
+		f->offset = sym->offset;
+		f->line = sym->line;
+		f->inlined = sym->inlined != 0;
+		f->function = trace_reader_string(r->reader, sym->function);
+		f->module = trace_reader_string(r->reader, sym->module);
+		f->build_id = trace_reader_string(r->reader, sym->build_id);
+		f->file = trace_reader_string(r->reader, sym->file);
+	}
+	if (!f->function)
+		r->unknown_frames++;
+}
+
+static int fill_frames(struct replay *p, const struct index *ix, struct row *row)
+{
+	const struct mp_hdr *rec = row->stack ? find_stack(ix, row->stack) : NULL;
+	const struct mp_ev_stack *ev = rec ? trace_body(rec, stack) : NULL;
+	const u64 *pc = ev ? (const u64 *)(ev + 1) : NULL;
+	u32 i, room = 0;
+
+	for (i = 0; ev && i < ev->n; i++) {
+		size_t at = first_symbol(ix, row->space, pc[i]), n = 0;
+
+		while (at + n < ix->nr_symbols && ix->symbols[at + n]->space == row->space &&
+		       trace_body(ix->symbols[at + n], symbol)->addr == pc[i])
+			n++;
+		if (row->nr_frames + n + 1 > room) {
+			struct frame *f;
+
+			room = (room + (u32)n + 1) * 2;
+			f = realloc(row->frames, room * sizeof(*f));
+			if (!f)
+				return -ENOMEM;
+			row->frames = f;
+		}
+		if (!n)
+			add_frame(p->r, row, NULL, pc[i]);
+		for (; n; n--, at++)
+			add_frame(p->r, row, trace_body(ix->symbols[at], symbol), pc[i]);
+	}
+	return 0;
+}
+
+static u64 hash_text(u64 h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return (h ^ 0xff) * 0x100000001b3ull;
+}
+
+/* Build id + offset + kind: the same for every run of a build. */
+static void row_id(struct row *row)
+{
+	u64 h = hash_text(0xcbf29ce484222325ull, origin_kind_names[row->kind]);
+	u32 i;
+
+	h = hash_text(h, row->name);
+	for (i = 0; i < row->nr_frames; i++) {
+		struct frame *f = &row->frames[i];
+
+		h = hash_text(h, f->build_id ? f->build_id : f->module);
+		h = (h ^ f->offset ^ f->inlined) * 0x100000001b3ull;
+	}
+	snprintf(row->id, sizeof(row->id), "%016llx", (unsigned long long)h);
+}
+
+static int interesting(const struct row *row)
+{
+	int i;
+
+	for (i = 0; i < COST_MAX; i++)
+		if (row->cost[i].known && cost_value(&row->cost[i]))
+			return 1;
+	return 0;
+}
+
+static void bound(struct row *row)
+{
+	s64 reserved = cost_value(&row->cost[COST_RESERVED]);
+	int i;
+
+	for (i = 0; i < COST_MAX; i++) {
+		struct cost *c = &row->cost[i];
+
+		c->hi = cost_value(c);
+		if (i == COST_TOUCHED && c->known && reserved > c->hi)
+			c->hi = reserved;
+	}
+}
+
+int names_attach(struct replay *p)
+{
+	struct report *r = p->r;
+	struct index ix = {0};
+	u32 i;
+	int err = build(p, &ix);
+
+	r->rows = calloc(p->nr_origins + 1, sizeof(*r->rows));
+	if (!r->rows)
+		err = -ENOMEM;
+	for (i = 1; i < p->nr_origins && !err; i++) {
+		struct origin *o = &p->origins[i];
+		struct row *row = &r->rows[r->nr_rows];
+
+		row->kind = o->kind;
+		row->name = o->name ? trace_reader_string(r->reader, o->name) : o->class_name;
+		row->pid = o->pid;
+		row->space = o->space;
+		row->comm = o->comm;
+		row->stack = o->stack;
+		row->generations = o->generations;
+		memcpy(row->cost, o->cost, sizeof(row->cost));
+		if (!interesting(row)) {
+			memset(row, 0, sizeof(*row));
+			continue;
+		}
+		err = fill_frames(p, &ix, row);
+		bound(row);
+		row_id(row);
+		r->nr_rows++;
+	}
+	free(ix.stacks);
+	free(ix.symbols);
+	return err;
+}
+
+/* ---- grouping and order ---- */
+
+static const char *group_key(const struct row *row, const char *group)
+{
+	if (!strcmp(group, "process"))
+		return row->comm ? row->comm : "?";
+	if (row->name || !row->nr_frames)
+		return row->name ? row->name : origin_kind_names[row->kind];
+	return row->frames[0].function ? row->frames[0].function : "[unknown]";
+}
+
+static void merge(struct row *into, struct row *from)
+{
+	int i;
+
+	for (i = 0; i < COST_MAX; i++) {
+		into->cost[i].exact += from->cost[i].exact;
+		into->cost[i].inferred += from->cost[i].inferred;
+		into->cost[i].sampled += from->cost[i].sampled;
+		into->cost[i].hi += from->cost[i].hi;
+		into->cost[i].known |= from->cost[i].known;
+	}
+	into->generations += from->generations;
+	free(from->frames);
+}
+
+int join_group(struct report *r, const char *group)
+{
+	size_t i, j, n = 0;
+	int by_process = !strcmp(group, "process"), by_stack_id = !strcmp(group, "stack");
+
+	if (!by_process && !by_stack_id && strcmp(group, "function") && strcmp(group, "mapping") &&
+	    strcmp(group, "file"))
+		return -EINVAL;
+	for (i = 0; i < r->nr_rows; i++) {
+		struct row *row = &r->rows[i];
+
+		for (j = 0; j < n; j++) {
+			struct row *have = &r->rows[j];
+
+			if (by_process ? have->pid == row->pid
+			    : by_stack_id
+				    ? !strcmp(have->id, row->id) && have->space == row->space
+				    : have->kind == row->kind && !strcmp(group_key(have, group),
+									 group_key(row, group)))
+				break;
+		}
+		if (j < n) {
+			merge(&r->rows[j], row);
+			continue;
+		}
+		r->rows[n] = *row;
+		if (by_process) {
+			r->rows[n].name = group_key(row, group);
+			r->rows[n].nr_frames = 0;
+		} else if (!by_stack_id && r->rows[n].nr_frames) {
+			r->rows[n].name = group_key(row, group);
+		}
+		n++;
+	}
+	r->nr_rows = n;
+	return 0;
+}
+
+static int sort_column;
+
+static int by_cost(const void *a, const void *b)
+{
+	s64 x = cost_value(&((const struct row *)a)->cost[sort_column]);
+	s64 y = cost_value(&((const struct row *)b)->cost[sort_column]);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return strcmp(((const struct row *)a)->id, ((const struct row *)b)->id);
+}
+
+void join_sort(struct report *r, int column)
+{
+	sort_column = column;
+	qsort(r->rows, r->nr_rows, sizeof(*r->rows), by_cost);
+}

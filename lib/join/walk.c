@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Pictures against the ledger. VMAs that no event announced get an owner by what they are, never a
+ * guess at who asked for them; the runs of the last picture give every stock column. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/join/replay.h"
+
+#define PSS_SHIFT 12
+
+/* ---- what an unannounced VMA is ---- */
+
+static int is_thread_stack(const struct replay *p, const struct mp_ev_vma *v)
+{
+	const struct mp_ev_vma *prev = p->nr_vmas > 1 ? &p->vmas[p->nr_vmas - 2].ev : NULL;
+	u64 len = v->end - v->start;
+
+	/* pthread_create: a guard without access, then ulimit -s bytes of stack. */
+	return prev && prev->end == v->start && prev->end - prev->start <= 65536 && !prev->name &&
+	       !(prev->flags & (MP_VMA_READ | MP_VMA_WRITE | MP_VMA_EXEC)) && len >= 16384 &&
+	       len <= (64u << 20) && v->flags & MP_VMA_WRITE;
+}
+
+static const char *shape_of(const struct replay *p, const struct mp_ev_vma *v)
+{
+	if (v->start >> 32 == 0xc0)
+		return "Go arena (by address)";
+	if (is_thread_stack(p, v))
+		return "thread stack (by shape)";
+	if (!(v->start & ((64ull << 20) - 1)) && v->end - v->start < (64ull << 20) &&
+	    v->flags & MP_VMA_WRITE)
+		return "glibc arena (by shape)";
+	if (!(v->flags & (MP_VMA_READ | MP_VMA_WRITE | MP_VMA_EXEC)))
+		return "reserved without access";
+	return "anonymous memory";
+}
+
+static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
+{
+	const char *name = trace_reader_string(p->r->reader, v->name);
+	struct space_state *s = space_get(p, space);
+	int before = s && s->attached && !s->pictures;
+	enum origin_kind rest = before ? ORIGIN_PREEXISTING : ORIGIN_UNATTRIBUTED;
+
+	if (v->flags & MP_VMA_SHMEM)
+		return origin_get(p, ORIGIN_SHMEM, space, 0, v->name, NULL);
+	if (name && name[0] == '/')
+		return origin_get(p, ORIGIN_FILE, space, 0, v->name, NULL);
+	if (v->flags & MP_VMA_STACK)
+		return origin_get(p, ORIGIN_STACK, space, 0, 0, "[stack]");
+	if (name && !strcmp(name, "[heap]"))
+		return origin_get(p, rest, space, 0, v->name, NULL);
+	if (name && name[0] == '[' && strncmp(name, "[anon", 5))
+		return origin_get(p, ORIGIN_SPECIAL, space, 0, v->name, NULL);
+	if (name)
+		return origin_get(p, rest, space, 0, v->name, NULL);
+	return origin_get(p, rest, space, 0, 0, shape_of(p, v));
+}
+
+/* Files and shared memory belong to the object, whoever called mmap. */
+static int is_object(const struct mp_ev_vma *v, const char *name)
+{
+	return v->flags & MP_VMA_SHMEM || (name && name[0] == '/');
+}
+
+static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct mp_ev_vma *v)
+{
+	u32 origin = unannounced(p, space, v);
+	int err;
+
+	if (!origin)
+		return p->err;
+	err = ledger_map(p->ledger, space, start, end, origin);
+	if (!err)
+		p->origins[origin].generations++;
+	return err == -EINVAL || err == -ENOENT ? 0 : err;
+}
+
+int walk_vma(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_vma *v = trace_body(rec, vma);
+	const char *name = trace_reader_string(p->r->reader, v->name);
+	struct ledger_interval iv;
+	u64 at = v->start;
+	int err = 0;
+
+	if (p->nr_vmas == p->cap_vmas) {
+		size_t cap = p->cap_vmas ? p->cap_vmas * 2 : 256;
+		struct vma_seen *vmas = realloc(p->vmas, cap * sizeof(*vmas));
+
+		if (!vmas)
+			return -ENOMEM;
+		p->vmas = vmas;
+		p->cap_vmas = cap;
+	}
+	p->vmas[p->nr_vmas].ev = *v;
+	p->vmas[p->nr_vmas].space = rec->space;
+	p->vmas[p->nr_vmas++].walk = v->walk;
+	if (v->flags & MP_VMA_GATE || v->end <= v->start)
+		return 0;
+	while (!err && at < v->end) {
+		int found = ledger_next(p->ledger, rec->space, at, &iv);
+		u64 stop = found && iv.start < v->end ? iv.start : v->end;
+
+		if (stop > at) {
+			err = claim(p, rec->space, at, stop, v);
+			at = stop;
+			continue;
+		}
+		stop = iv.end < v->end ? iv.end : v->end;
+		if (is_object(v, name) && (p->origins[iv.origin].kind == ORIGIN_MMAP ||
+					   p->origins[iv.origin].kind == ORIGIN_BRK))
+			err = claim(p, rec->space, at, stop, v);
+		at = stop;
+	}
+	return err;
+}
+
+/* ---- pages ---- */
+
+static u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping)
+{
+	struct origin *o = &p->origins[mapping];
+	u32 fault;
+
+	if (p->owner == OWNER_ALLOC || o->kind == ORIGIN_FILE || o->kind == ORIGIN_SHMEM ||
+	    o->kind == ORIGIN_SPECIAL)
+		return mapping;
+	if (p->owner == OWNER_AUTO && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK))
+		return mapping;
+	fault = ledger_page(p->ledger, space, addr);
+	return fault ? fault : mapping;
+}
+
+/* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
+ * any mapping whose birth was seen. Shapes and fault stacks are inferences. */
+static int owner_exact(struct replay *p, const struct origin *o)
+{
+	struct space_state *s = space_get(p, o->space);
+
+	if (o->kind == ORIGIN_FAULT)
+		return 0;
+	if (o->kind == ORIGIN_PREEXISTING && o->class_name)
+		return 0;
+	return !s || !(s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
+}
+
+static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount)
+{
+	struct origin *o = &p->origins[origin];
+
+	if (owner_exact(p, o))
+		cost_add(&o->cost[id], amount, 0);
+	else
+		cost_add(&o->cost[id], 0, amount);
+}
+
+static int pfn_first(struct replay *p, u64 id)
+{
+	size_t i;
+
+	if (!p->cap_pfns || p->nr_pfns * 2 >= p->cap_pfns) {
+		size_t cap = p->cap_pfns ? p->cap_pfns * 2 : 4096;
+		u64 *old = p->shared_pfns, *set = calloc(cap, sizeof(*set));
+		size_t n = p->cap_pfns;
+
+		if (!set) {
+			p->err = -ENOMEM;
+			return 1;
+		}
+		p->shared_pfns = set;
+		p->cap_pfns = cap;
+		p->nr_pfns = 0;
+		for (i = 0; i < n; i++)
+			if (old[i])
+				pfn_first(p, old[i]);
+		free(old);
+	}
+	i = (id * 0x9e3779b97f4a7c15ull) >> 20;
+	while (p->shared_pfns[i & (p->cap_pfns - 1)]) {
+		if (p->shared_pfns[i & (p->cap_pfns - 1)] == id)
+			return 0;
+		i++;
+	}
+	p->shared_pfns[i & (p->cap_pfns - 1)] = id;
+	p->nr_pfns++;
+	return 1;
+}
+
+/* pages pages from addr, all of one run and one owner. */
+static void charge_pages(struct replay *p, u32 owner, const struct mp_ev_run *run, u64 addr,
+			 u64 pages)
+{
+	s64 bytes = (s64)(pages * MP_PAGE_SIZE), unique = bytes;
+	u32 n = run->mapcount ? run->mapcount : 1;
+	u64 i;
+
+	if (run->flags & MP_PAGE_SWAPPED)
+		charge(p, owner, COST_SWAPPED, bytes);
+	if (!(run->flags & MP_PAGE_RESIDENT))
+		return;
+	charge(p, owner, COST_RESIDENT, bytes);
+	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)));
+	if (run->flags & MP_PAGE_THP)
+		charge(p, owner, COST_THP, bytes);
+	if (n > 1) {
+		charge(p, owner, COST_SHARED, bytes);
+		for (i = 0, unique = 0; run->pfn_id && i < pages; i++)
+			if (pfn_first(p, run->pfn_id + (addr - run->start) / MP_PAGE_SIZE + i))
+				unique += MP_PAGE_SIZE;
+	}
+	charge(p, owner, COST_UNIQUE, unique);
+	if (p->origins[owner].kind == ORIGIN_MMAP || p->origins[owner].kind == ORIGIN_BRK)
+		charge(p, owner, COST_LIVE, bytes);
+	p->r->class_bytes[p->origins[owner].kind] += (u64)bytes;
+}
+
+static void charge_range(struct replay *p, u32 space, u32 mapping, const struct mp_ev_run *run,
+			 u64 start, u64 end, int final)
+{
+	u64 at = start, from = start;
+	u32 owner = 0, next;
+
+	for (; at < end; at += MP_PAGE_SIZE) {
+		next = page_owner(p, space, at, mapping);
+		if (owner && next != owner) {
+			if (final)
+				charge_pages(p, owner, run, from, (at - from) / MP_PAGE_SIZE);
+			else if (run->flags & MP_PAGE_RESIDENT)
+				p->origins[owner].resident_start += at - from;
+			from = at;
+		}
+		owner = next;
+	}
+	if (final)
+		charge_pages(p, owner, run, from, (end - from) / MP_PAGE_SIZE);
+	else if (run->flags & MP_PAGE_RESIDENT)
+		p->origins[owner].resident_start += end - from;
+}
+
+int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
+{
+	const struct mp_ev_run *run = trace_body(rec, run);
+	struct space_state *s = space_get(p, rec->space);
+	u64 at = run->start, end = run->start + run->pages * MP_PAGE_SIZE, stop;
+	struct ledger_interval iv;
+	u32 mapping;
+
+	if (!s || end <= at || (!final && s->pictures))
+		return 0;
+	while (at < end && !p->err) {
+		if (ledger_next(p->ledger, rec->space, at, &iv) && iv.start <= at) {
+			stop = iv.end < end ? iv.end : end;
+			mapping = iv.origin;
+		} else {
+			/* The VMA was there, its mapping is gone: nobody is named for it. */
+			stop = at + MP_PAGE_SIZE;
+			mapping = origin_get(p, ORIGIN_UNATTRIBUTED, rec->space, 0, 0,
+					     "unmapped while walked");
+		}
+		if (mapping)
+			charge_range(p, rec->space, mapping, run, at, stop, final);
+		at = stop;
+	}
+	return p->err;
+}
+
+/* Mappings the ledger has and the picture has not: an event was lost or cannot be seen. */
+static int repair(struct replay *p, u32 space)
+{
+	u64 at = 0;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i <= p->nr_vmas && !err; i++) {
+		u64 start = i < p->nr_vmas ? p->vmas[i].ev.start : 1ull << 47;
+
+		if (i < p->nr_vmas && p->vmas[i].ev.flags & MP_VMA_GATE)
+			continue;
+		if (start > at)
+			err = ledger_unmap(p->ledger, space, at, start);
+		if (err == -EINVAL || err == -ENOENT)
+			err = 0;
+		if (i < p->nr_vmas)
+			at = p->vmas[i].ev.end;
+	}
+	return err;
+}
+
+static void charge_objects(struct replay *p, u32 space)
+{
+	struct ledger_interval iv;
+	size_t i;
+
+	for (i = 0; i < p->nr_vmas; i++)
+		if (p->vmas[i].ev.shmem_swap &&
+		    ledger_find(p->ledger, space, p->vmas[i].ev.start, &iv))
+			charge(p, iv.origin, COST_SWAPPED, (s64)p->vmas[i].ev.shmem_swap);
+}
+
+int walk_finish(struct replay *p, u32 space, int final)
+{
+	struct ledger_interval iv;
+	u64 at = 0;
+	int err = repair(p, space);
+
+	if (err || !final)
+		return err;
+	charge_objects(p, space);
+	for (; ledger_next(p->ledger, space, at, &iv); at = iv.end)
+		charge(p, iv.origin, COST_RESERVED, (s64)(iv.end - iv.start));
+	return 0;
+}
+
+/* ---- the law ---- */
+
+void walk_check(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_check *ev = trace_body(rec, check);
+	struct {
+		enum cost_id id;
+		u64 value;
+	} rows[] = {{COST_RESIDENT, ev->rss},
+		    {COST_PSS, ev->pss},
+		    {COST_SWAPPED, ev->swap},
+		    {COST_THP, ev->thp},
+		    {COST_RESERVED, ev->vmsize}};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct check *c = &p->r->check[rows[i].id];
+
+		c->judged = 1;
+		if (ev->when)
+			c->kernel += rows[i].value;
+		else
+			c->kernel_before += rows[i].value;
+	}
+}
+
+static void judge(struct check *c, s64 sum)
+{
+	u64 lo = c->kernel < c->kernel_before ? c->kernel : c->kernel_before;
+	u64 hi = c->kernel > c->kernel_before ? c->kernel : c->kernel_before;
+
+	c->residual = (s64)c->kernel - sum;
+	if (lo == hi) {
+		u64 off = (u64)(c->residual < 0 ? -c->residual : c->residual);
+
+		if (off < c->tolerance)
+			c->residual = 0;
+		c->status = off < c->tolerance || !off ? CHECK_OK : CHECK_RESIDUAL;
+		c->reason = "two equal readings around the walk";
+		return;
+	}
+	c->status = (u64)sum >= lo && (u64)sum <= hi ? CHECK_OK : CHECK_DRIFT;
+	c->reason = c->status == CHECK_OK ? "between the readings before and after the walk"
+					  : "the process ran on while it was walked";
+}
+
+void walk_judge(struct replay *p)
+{
+	struct report *r = p->r;
+	u32 i, c;
+
+	for (i = 1; i < p->nr_origins; i++) {
+		struct origin *o = &p->origins[i];
+		s64 start = (s64)o->resident_start;
+
+		if (!r->has_walk)
+			break;
+		for (c = 0; c < COST_MAX; c++)
+			if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN)
+				o->cost[c].known = 1;
+		o->cost[COST_GROWN] = o->cost[COST_RESIDENT];
+		cost_add(&o->cost[COST_GROWN], owner_exact(p, o) ? -start : 0,
+			 owner_exact(p, o) ? 0 : -start);
+	}
+	for (i = 1; i < p->nr_origins; i++)
+		for (c = 0; c < COST_MAX; c++) {
+			struct cost *o = &p->origins[i].cost[c];
+
+			if (!o->known)
+				continue;
+			cost_add(&r->total[c], o->exact, o->inferred);
+			if (p->origins[i].kind == ORIGIN_UNATTRIBUTED)
+				r->check[c].unattributed += (u64)cost_value(o);
+			else
+				r->check[c].attributed += (u64)cost_value(o);
+			if (c == COST_PSS) {
+				o->exact >>= PSS_SHIFT;
+				o->inferred >>= PSS_SHIFT;
+			}
+		}
+	r->total[COST_PSS].exact >>= PSS_SHIFT;
+	r->total[COST_PSS].inferred >>= PSS_SHIFT;
+	r->check[COST_PSS].attributed >>= PSS_SHIFT;
+	r->check[COST_PSS].unattributed >>= PSS_SHIFT;
+	r->check[COST_PSS].tolerance = 1024 * (p->nr_spaces ? p->nr_spaces : 1);
+	for (c = 0; c < COST_MAX; c++)
+		if (r->check[c].judged)
+			judge(&r->check[c],
+			      (s64)(r->check[c].attributed + r->check[c].unattributed));
+}

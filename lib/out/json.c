@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * memprov-report/1. The only user of jansson. */
+#include <errno.h>
+#include <string.h>
+#include <jansson.h>
+#include "lib/out/out.h"
+
+static json_t *text(const char *s)
+{
+	json_t *j = s ? json_string(s) : json_null();
+
+	/* A path need not be UTF-8; JSON must be. */
+	if (!j) {
+		char clean[4200];
+		size_t i;
+
+		for (i = 0; s[i] && i < sizeof(clean) - 1; i++)
+			clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
+		clean[i] = 0;
+		j = json_string(clean);
+	}
+	return j;
+}
+
+static json_t *value(const struct cost *c)
+{
+	json_t *j;
+
+	if (!c->known)
+		return json_null();
+	j = json_pack("{s:I}", "value", (json_int_t)cost_value(c));
+	if (c->exact)
+		json_object_set_new(j, "exact", json_integer(c->exact));
+	if (c->inferred)
+		json_object_set_new(j, "inferred", json_integer(c->inferred));
+	if (c->sampled)
+		json_object_set_new(j, "sampled", json_integer(c->sampled));
+	if (c->inferred || c->sampled) {
+		s64 lo = c->exact < cost_value(c) ? c->exact : cost_value(c);
+
+		json_object_set_new(j, "lo", json_integer(lo));
+		json_object_set_new(j, "hi",
+				    json_integer(c->hi > cost_value(c) ? c->hi : cost_value(c)));
+	}
+	return j;
+}
+
+static json_t *columns(const struct report *r)
+{
+	json_t *all = json_object();
+	int i;
+
+	for (i = 0; i < COST_MAX; i++) {
+		int have = r->has_walk || cost_columns[i].kind == COST_FLOW;
+
+		json_object_set_new(
+			all, cost_columns[i].name,
+			json_pack("{s:s, s:s, s:b, s:b, s:o, s:s}", "unit", cost_columns[i].unit,
+				  "kind", cost_columns[i].kind == COST_STOCK ? "stock" : "flow",
+				  "additive", cost_columns[i].additive, "available", have, "reason",
+				  have ? json_null() : json_string("no picture was taken"), "doc",
+				  cost_columns[i].doc));
+	}
+	return all;
+}
+
+static json_t *checks(const struct report *r)
+{
+	static const char *const status[] = {"ok", "residual", "drift", "unjudged"};
+	json_t *all = json_object();
+	int i;
+
+	for (i = 0; i < COST_MAX; i++) {
+		const struct check *c = &r->check[i];
+
+		if (!c->judged)
+			continue;
+		json_object_set_new(
+			all, cost_columns[i].name,
+			json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}", "kernel",
+				  (json_int_t)c->kernel, "attributed", (json_int_t)c->attributed,
+				  "unattributed", (json_int_t)c->unattributed, "residual",
+				  (json_int_t)c->residual, "scope", "space", "tolerance",
+				  (json_int_t)c->tolerance, "status", status[c->status], "reason",
+				  c->reason ? c->reason : ""));
+	}
+	return all;
+}
+
+static json_t *recording(const struct report *r)
+{
+	json_t *targets = json_array(), *hooks = json_array(), *causes = json_object(), *j;
+	size_t i;
+
+	for (i = 0; i < r->nr_targets; i++) {
+		j = json_pack("{s:i}", "pid", (int)r->targets[i].pid);
+		json_object_set_new(j, "comm", text(r->targets[i].comm));
+		json_array_append_new(targets, j);
+	}
+	for (i = 0; i < r->nr_hooks; i++) {
+		j = json_object();
+		json_object_set_new(j, "capability", text(r->hooks[i].capability));
+		json_object_set_new(j, "provider", text(r->hooks[i].provider));
+		json_object_set_new(j, "stability", text(r->hooks[i].stability));
+		json_object_set_new(j, "reason", text(r->hooks[i].reason));
+		json_array_append_new(hooks, j);
+	}
+	for (i = 0; i < MP_LOSS_MAX; i++)
+		if (r->losses[i].count)
+			json_object_set_new(causes, r->losses[i].name,
+					    json_integer((json_int_t)r->losses[i].count));
+	j = json_object();
+	json_object_set_new(j, "host", text(r->host));
+	json_object_set_new(j, "kernel", text(r->kernel));
+	json_object_set_new(j, "arch", text(r->arch));
+	json_object_set_new(j, "start", json_integer((json_int_t)r->start_realtime));
+	json_object_set_new(j, "duration_ns", json_integer((json_int_t)r->duration_ns));
+	json_object_set_new(j, "truncated", json_boolean(r->truncated));
+	json_object_set_new(j, "targets", targets);
+	json_object_set_new(j, "hooks", hooks);
+	json_object_set_new(j, "loss",
+			    json_pack("{s:I, s:o, s:[]}", "total", (json_int_t)r->lost, "causes",
+				      causes, "windows"));
+	return j;
+}
+
+static json_t *row_json(const struct row *row)
+{
+	json_t *stack = json_array(), *costs = json_object(), *origin, *j;
+	char addr[24];
+	u32 i;
+	int c;
+
+	for (i = 0; i < row->nr_frames; i++) {
+		const struct frame *f = &row->frames[i];
+
+		snprintf(addr, sizeof(addr), "0x%llx", (unsigned long long)f->addr);
+		j = json_object();
+		json_object_set_new(j, "function", text(f->function));
+		json_object_set_new(j, "module", text(f->module));
+		json_object_set_new(j, "file", text(f->file));
+		json_object_set_new(j, "line",
+				    f->line ? json_integer((json_int_t)f->line) : json_null());
+		json_object_set_new(j, "address", text(addr));
+		json_object_set_new(j, "inlined", json_boolean(f->inlined));
+		json_array_append_new(stack, j);
+	}
+	for (c = 0; c < COST_MAX; c++)
+		json_object_set_new(costs, cost_columns[c].name, value(&row->cost[c]));
+	origin = json_object();
+	json_object_set_new(origin, "kind", text(origin_kind_names[row->kind]));
+	json_object_set_new(origin, "name", text(row->name));
+	json_object_set_new(origin, "pid", json_integer((json_int_t)row->pid));
+	json_object_set_new(origin, "comm", text(row->comm));
+	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));
+	json_object_set_new(origin, "stack", stack);
+	return json_pack("{s:s, s:o, s:o}", "id", row->id, "origin", origin, "costs", costs);
+}
+
+int out_json(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	json_t *root = json_object(), *rows = json_array(), *totals = json_object();
+	size_t i;
+	int c, err;
+
+	for (c = 0; c < COST_MAX; c++)
+		json_object_set_new(totals, cost_columns[c].name, value(&r->total[c]));
+	for (i = 0; i < r->nr_rows && (!o->rows || i < o->rows); i++)
+		json_array_append_new(rows, row_json(&r->rows[i]));
+	json_object_set_new(root, "schema", json_string("memprov-report/1"));
+	json_object_set_new(
+		root, "query",
+		json_pack("{s:s, s:s}", "by", cost_columns[o->column].name, "group", o->group));
+	json_object_set_new(root, "columns", columns(r));
+	json_object_set_new(root, "recording", recording(r));
+	json_object_set_new(root, "recordings", json_pack("[o]", recording(r)));
+	json_object_set_new(root, "check", checks(r));
+	json_object_set_new(root, "totals", totals);
+	json_object_set_new(root, "rows_total", json_integer((json_int_t)r->nr_rows));
+	json_object_set_new(root, "rows", rows);
+	err = json_dumpf(root, f, JSON_INDENT(1)) ? -EIO : 0;
+	fputc('\n', f);
+	json_decref(root);
+	return err;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Printers: rows and columns in, text out. They know no events and compute no costs. */
+#ifndef MP_OUT_OUT_H
+#define MP_OUT_OUT_H
+
+#include <stdio.h>
+#include "lib/join/join.h"
+
+struct out_opts {
+	int column; /* sorted by */
+	const int *columns; /* shown, -1 ends */
+	int bytes; /* plain bytes instead of MiB */
+	unsigned int rows; /* 0 all */
+	const char *group;
+};
+
+int out_table(FILE *f, const struct report *r, const struct out_opts *o);
+int out_folded(FILE *f, const struct report *r, int column);
+int out_json(FILE *f, const struct report *r, const struct out_opts *o);
+/* The chain of evidence behind one row. -ENOENT when no row has the id. */
+int out_why(FILE *f, const struct report *r, const char *id);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * The contract screen, folded stacks and the why page. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include "lib/out/out.h"
+
+static void human(char *buf, size_t len, s64 v, const char *unit, int bytes, int sign)
+{
+	static const char *const suffix[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	const char *plus = sign && v > 0 ? "+" : "";
+	double d = (double)v;
+	int i = 0;
+
+	if (!strcmp(unit, "ns")) {
+		snprintf(buf, len, "%.3g ms", d / 1e6);
+		return;
+	}
+	if (bytes || strcmp(unit, "B")) {
+		snprintf(buf, len, "%s%lld", plus, (long long)v);
+		return;
+	}
+	while ((d >= 1024 || d <= -1024) && i < 4) {
+		d /= 1024;
+		i++;
+	}
+	snprintf(buf, len, i ? "%s%.2f %s" : "%s%.0f %s", plus, d, suffix[i]);
+}
+
+static const char *amount(const struct out_opts *o, s64 v)
+{
+	static char buf[16][32]; /* a line prints eleven */
+	static int turn;
+	char *b = buf[turn++ & 15];
+
+	human(b, sizeof(buf[0]), v, "B", o->bytes, 0);
+	return b;
+}
+
+static void provider_line(FILE *f, const struct report *r)
+{
+	size_t i;
+	int n = 0;
+
+	for (i = 0; i < r->nr_hooks; i++)
+		if (r->hooks[i].provider)
+			fprintf(f, "%s%s", n++ ? " + " : "", r->hooks[i].provider);
+}
+
+static void header(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	const struct check *c = &r->check[COST_RESIDENT];
+	u64 end = (r->start_realtime + r->duration_ns) / 1000000000ull;
+	time_t at = (time_t)end;
+	char clock[16] = "?";
+	struct tm tm;
+	size_t i;
+
+	if (gmtime_r(&at, &tm))
+		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	for (i = 0; i < r->nr_targets && i < 3; i++)
+		fprintf(f, "%s%s (%u)", i ? ", " : "",
+			r->targets[i].comm ? r->targets[i].comm : "?", r->targets[i].pid);
+	if (r->nr_targets > 3)
+		fprintf(f, " and %zu more", r->nr_targets - 3);
+	fprintf(f, ", %.1f s to %s UTC, Linux %s, lost %llu events, providers ",
+		(double)r->duration_ns / 1e9, clock, r->kernel ? r->kernel : "?",
+		(unsigned long long)r->lost);
+	provider_line(f, r);
+	fputc('\n', f);
+	if (!r->has_walk) {
+		fputs("  no picture: the process ended before one could be taken; stocks are "
+		      "unknown\n",
+		      f);
+		return;
+	}
+	fprintf(f,
+		"  Rss %s = live %s + before recording %s + faulted since %s + files %s + shmem %s "
+		"+ "
+		"stacks %s + special %s + unattributed %s   [kernel %s, residual %lld B%s]\n",
+		amount(o, cost_value(&r->total[COST_RESIDENT])),
+		amount(o, (s64)(r->class_bytes[ORIGIN_MMAP] + r->class_bytes[ORIGIN_BRK])),
+		amount(o, (s64)r->class_bytes[ORIGIN_PREEXISTING]),
+		amount(o, (s64)r->class_bytes[ORIGIN_FAULT]),
+		amount(o, (s64)r->class_bytes[ORIGIN_FILE]),
+		amount(o, (s64)r->class_bytes[ORIGIN_SHMEM]),
+		amount(o, (s64)r->class_bytes[ORIGIN_STACK]),
+		amount(o, (s64)r->class_bytes[ORIGIN_SPECIAL]),
+		amount(o, (s64)r->class_bytes[ORIGIN_UNATTRIBUTED]), amount(o, (s64)c->kernel),
+		(long long)c->residual,
+		c->status == CHECK_DRIFT ? ", drift: it ran on while walked" : "");
+	fprintf(f, "  grown %s in %.1f s%s; lost events demote what they concern, nothing else\n",
+		amount(o, cost_value(&r->total[COST_GROWN])), (double)r->duration_ns / 1e9,
+		r->picture_age_ns > 2000000000ull ? "; the picture is older than the end" : "");
+	for (i = 0; i < MP_LOSS_MAX; i++)
+		if (r->losses[i].count)
+			fprintf(f, "  lost: %s %llu\n", r->losses[i].name,
+				(unsigned long long)r->losses[i].count);
+	if (r->truncated)
+		fputs("  the file ends inside a block: the recorder was killed; all before it is "
+		      "whole\n",
+		      f);
+}
+
+static char grade_of(const struct cost *c)
+{
+	return c->sampled ? '~' : c->inferred ? '?' : ' ';
+}
+
+static void owner(FILE *f, const struct row *row)
+{
+	u32 i, shown = 0;
+
+	if (row->name)
+		fprintf(f, row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]", row->name);
+	for (i = 0; i < row->nr_frames && shown < 4; i++) {
+		const struct frame *fr = &row->frames[i];
+
+		if (row->name)
+			break;
+		fprintf(f, "%s%s", shown++ ? " < " : "", fr->function ? fr->function : "[unknown]");
+	}
+	fprintf(f, "  (%s)\n", origin_kind_names[row->kind]);
+}
+
+int out_table(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	size_t i, n = o->rows && o->rows < r->nr_rows ? o->rows : r->nr_rows;
+	const int *c;
+	char buf[32];
+
+	header(f, r, o);
+	for (c = o->columns; *c >= 0; c++)
+		fprintf(f, "%13s ", cost_columns[*c].header);
+	fputs(" OWNER\n", f);
+	for (i = 0; i < n; i++) {
+		const struct row *row = &r->rows[i];
+
+		for (c = o->columns; *c >= 0; c++) {
+			if (!row->cost[*c].known) {
+				fprintf(f, "%13s ", "-");
+				continue;
+			}
+			human(buf, sizeof(buf), cost_value(&row->cost[*c]), cost_columns[*c].unit,
+			      o->bytes, *c == COST_GROWN);
+			fprintf(f, "%12s%c ", buf, grade_of(&row->cost[*c]));
+		}
+		fputc(' ', f);
+		owner(f, row);
+	}
+	if (n < r->nr_rows)
+		fprintf(f, "  ... %zu more rows; --rows 0 shows all\n", r->nr_rows - n);
+	fputs("  ? inferred, ~ sampled, - no evidence; no mark: exact\n", f);
+	return 0;
+}
+
+static void folded_name(FILE *f, const char *s)
+{
+	for (; *s; s++)
+		fputc(*s == ';' || *s == '\n' ? ':' : *s, f);
+}
+
+int out_folded(FILE *f, const struct report *r, int column)
+{
+	size_t i;
+	u32 j;
+
+	for (i = 0; i < r->nr_rows; i++) {
+		const struct row *row = &r->rows[i];
+		s64 v = cost_value(&row->cost[column]);
+
+		if (!row->cost[column].known || v <= 0)
+			continue;
+		folded_name(f, row->comm ? row->comm : "?");
+		if (row->name || !row->nr_frames) {
+			fprintf(f, ";[%s];", origin_kind_names[row->kind]);
+			folded_name(f, row->name ? row->name : "?");
+		}
+		for (j = row->nr_frames; j-- && !row->name;) {
+			fputc(';', f);
+			folded_name(f, row->frames[j].function ? row->frames[j].function
+							       : "[unknown]");
+		}
+		fprintf(f, " %lld\n", (long long)v);
+	}
+	return 0;
+}
+
+int out_why(FILE *f, const struct report *r, const char *id)
+{
+	size_t i;
+	u32 j;
+	int c;
+
+	for (i = 0; i < r->nr_rows && strcmp(r->rows[i].id, id); i++)
+		;
+	if (i == r->nr_rows)
+		return -ENOENT;
+	fprintf(f, "%s: kind %s, %s (%u), %u mapping generations\n", id,
+		origin_kind_names[r->rows[i].kind], r->rows[i].comm ? r->rows[i].comm : "?",
+		r->rows[i].pid, r->rows[i].generations);
+	if (r->rows[i].name)
+		fprintf(f, "  named %s\n", r->rows[i].name);
+	for (j = 0; j < r->rows[i].nr_frames; j++) {
+		const struct frame *fr = &r->rows[i].frames[j];
+
+		fprintf(f, "  %s %s%s%s", fr->inlined ? "(inlined)" : "at",
+			fr->function ? fr->function : "[unknown]", fr->file ? " " : "",
+			fr->file ? fr->file : "");
+		if (fr->line)
+			fprintf(f, ":%u", fr->line);
+		fprintf(f, "  %s+0x%llx\n", fr->module ? fr->module : "?",
+			(unsigned long long)fr->offset);
+	}
+	for (c = 0; c < COST_MAX; c++) {
+		const struct cost *v = &r->rows[i].cost[c];
+
+		if (v->known)
+			fprintf(f, "  %-10s %lld %s: exact %lld, inferred %lld - %s\n",
+				cost_columns[c].name, (long long)cost_value(v),
+				cost_columns[c].unit, (long long)v->exact, (long long)v->inferred,
+				cost_columns[c].doc);
+	}
+	return 0;
+}

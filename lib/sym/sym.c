@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Address spaces: which file was mapped where, and a cache of what the files said. Mappings are
+ * kept sorted and disjoint, so that a lookup is one binary search. Files are opened when they are
+ * mapped and not when they are first asked for: by then the process and its root may be gone. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/sym/dso.h"
+#include "lib/sym/sym.h"
+
+#define DELETED " (deleted)"
+
+struct sym_file {
+	struct sym_file *next;
+	char *root;
+	char *path;
+	struct dso *dso; /* NULL: nothing to read, module and offset only */
+};
+
+struct sym_map {
+	u64 start;
+	u64 end;
+	u64 pgoff;
+	struct sym_file *file;
+};
+
+struct sym_entry {
+	struct sym_entry *next;
+	struct sym_file *file;
+	u64 offset;
+	int nr;
+	struct dso_frame frames[];
+};
+
+struct sym_space {
+	struct sym_file *files;
+	struct sym_map *maps;
+	size_t nr_maps;
+	size_t cap_maps;
+	struct sym_entry **buckets;
+	size_t nr_buckets; /* power of two, or 0 */
+	size_t nr_entries;
+};
+
+int sym_space_new(struct sym_space **ret_s)
+{
+	*ret_s = calloc(1, sizeof(**ret_s));
+	return *ret_s ? 0 : -ENOMEM;
+}
+
+static void file_free(struct sym_file *f)
+{
+	dso_close(&f->dso);
+	free(f->root);
+	free(f->path);
+	free(f);
+}
+
+void sym_space_free(struct sym_space **s)
+{
+	struct sym_entry *e;
+	struct sym_file *f;
+	size_t i;
+
+	if (!*s)
+		return;
+	for (i = 0; i < (*s)->nr_buckets; i++) {
+		while ((e = (*s)->buckets[i])) {
+			(*s)->buckets[i] = e->next;
+			free(e);
+		}
+	}
+	while ((f = (*s)->files)) {
+		(*s)->files = f->next;
+		file_free(f);
+	}
+	free((*s)->buckets);
+	free((*s)->maps);
+	free(*s);
+	*s = NULL;
+}
+
+/* A deleted file's name may by now be a different file, so it is not tried. */
+static int has_file(const char *path)
+{
+	size_t len = strlen(path);
+	size_t del = strlen(DELETED);
+
+	if (!len || path[0] == '[')
+		return 0;
+	return len < del || strcmp(path + len - del, DELETED) != 0;
+}
+
+static int file_get(struct sym_space *s, const char *root, const char *path, struct sym_file **ret)
+{
+	struct sym_file *f;
+	int err = 0;
+
+	for (f = s->files; f; f = f->next) {
+		if (!strcmp(f->path, path) && !strcmp(f->root, root)) {
+			*ret = f;
+			return 0;
+		}
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->root = strdup(root);
+	f->path = strdup(path);
+	if (!f->root || !f->path)
+		err = -ENOMEM;
+	else if (has_file(path))
+		err = dso_open(&f->dso, root, path);
+	if (err == -ENOMEM) {
+		file_free(f);
+		return err;
+	}
+	f->next = s->files;
+	s->files = f;
+	*ret = f;
+	return 0;
+}
+
+/* Index of the first map that ends after addr. */
+static size_t first_after(const struct sym_space *s, u64 addr)
+{
+	size_t lo = 0;
+	size_t hi = s->nr_maps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->maps[mid].end > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static int maps_reserve(struct sym_space *s, size_t want)
+{
+	struct sym_map *maps;
+	size_t cap = s->cap_maps ? s->cap_maps : 32;
+
+	while (cap < want)
+		cap *= 2;
+	if (cap == s->cap_maps)
+		return 0;
+	maps = reallocarray(s->maps, cap, sizeof(*maps));
+	if (!maps)
+		return -ENOMEM;
+	s->maps = maps;
+	s->cap_maps = cap;
+	return 0;
+}
+
+/* Replaces all that m overlaps by m and the pieces that stick out on both sides. */
+static int maps_insert(struct sym_space *s, const struct sym_map *m)
+{
+	struct sym_map piece[3];
+	size_t lo = first_after(s, m->start);
+	size_t hi = lo;
+	size_t n = 0;
+	int err;
+
+	err = maps_reserve(s, s->nr_maps + 2);
+	if (err)
+		return err;
+	while (hi < s->nr_maps && s->maps[hi].start < m->end)
+		hi++;
+	if (hi > lo && s->maps[lo].start < m->start) {
+		piece[n] = s->maps[lo];
+		piece[n++].end = m->start;
+	}
+	piece[n++] = *m;
+	if (hi > lo && s->maps[hi - 1].end > m->end) {
+		piece[n] = s->maps[hi - 1];
+		piece[n].pgoff += m->end - piece[n].start;
+		piece[n++].start = m->end;
+	}
+	memmove(&s->maps[lo + n], &s->maps[hi], (s->nr_maps - hi) * sizeof(*s->maps));
+	memcpy(&s->maps[lo], piece, n * sizeof(*piece));
+	s->nr_maps = s->nr_maps - (hi - lo) + n;
+	return 0;
+}
+
+int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, const char *root,
+		  const char *path)
+{
+	struct sym_map m = {.start = start, .end = end, .pgoff = pgoff};
+	int err;
+
+	if (!s || !path || start >= end || pgoff + (end - start) < pgoff)
+		return -EINVAL;
+	err = file_get(s, root ? root : "", path, &m.file);
+	if (err)
+		return err;
+	return maps_insert(s, &m);
+}
+
+static size_t bucket_of(const struct sym_file *f, u64 offset, size_t nr)
+{
+	u64 h = (offset ^ (u64)(unsigned long)f >> 4) * 0x9e3779b97f4a7c15ULL;
+
+	return (size_t)(h >> 32) & (nr - 1);
+}
+
+static int cache_grow(struct sym_space *s)
+{
+	size_t nr = s->nr_buckets ? s->nr_buckets * 2 : 256;
+	struct sym_entry **buckets;
+	struct sym_entry *e;
+	size_t i;
+	size_t b;
+
+	buckets = calloc(nr, sizeof(struct sym_entry *));
+	if (!buckets)
+		return -ENOMEM;
+	for (i = 0; i < s->nr_buckets; i++) {
+		while ((e = s->buckets[i])) {
+			s->buckets[i] = e->next;
+			b = bucket_of(e->file, e->offset, nr);
+			e->next = buckets[b];
+			buckets[b] = e;
+		}
+	}
+	free(s->buckets);
+	s->buckets = buckets;
+	s->nr_buckets = nr;
+	return 0;
+}
+
+static int cache_get(struct sym_space *s, struct sym_file *f, u64 offset,
+		     const struct sym_entry **ret)
+{
+	struct dso_frame frames[DSO_MAX_FRAMES];
+	struct sym_entry *e = NULL;
+	size_t b;
+	int nr;
+
+	if (s->nr_buckets)
+		e = s->buckets[bucket_of(f, offset, s->nr_buckets)];
+	while (e && (e->file != f || e->offset != offset))
+		e = e->next;
+	*ret = e;
+	if (e)
+		return 0;
+	if (s->nr_entries >= s->nr_buckets && cache_grow(s))
+		return -ENOMEM;
+	nr = dso_lookup(f->dso, offset, frames);
+	if (nr < 0)
+		return nr;
+	e = malloc(sizeof(*e) + (size_t)nr * sizeof(*frames));
+	if (!e)
+		return -ENOMEM;
+	e->file = f;
+	e->offset = offset;
+	e->nr = nr;
+	memcpy(e->frames, frames, (size_t)nr * sizeof(*frames));
+	b = bucket_of(f, offset, s->nr_buckets);
+	e->next = s->buckets[b];
+	s->buckets[b] = e;
+	s->nr_entries++;
+	*ret = e;
+	return 0;
+}
+
+int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret, int max)
+{
+	const struct sym_entry *e = NULL;
+	const struct sym_map *m;
+	u64 back = is_return && addr ? 1 : 0;
+	u64 at = addr - back;
+	u64 offset;
+	size_t idx;
+	int err;
+	int i;
+
+	if (!s || !ret || max <= 0)
+		return -EINVAL;
+	idx = first_after(s, at);
+	if (idx == s->nr_maps || s->maps[idx].start > at)
+		return 0;
+	m = &s->maps[idx];
+	offset = m->pgoff + (at - m->start);
+	if (m->file->dso) {
+		err = cache_get(s, m->file, offset, &e);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < max && i < (e ? e->nr : 1); i++) {
+		ret[i] = (struct sym_frame){.module = m->file->path, .offset = offset + back};
+		if (!e)
+			continue;
+		ret[i].build_id = dso_build_id(m->file->dso);
+		ret[i].function = e->frames[i].function;
+		ret[i].file = e->frames[i].file;
+		ret[i].line = e->frames[i].line;
+		ret[i].inlined = e->frames[i].inlined;
+	}
+	return i;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * What the trace writer and the trace reader share and nobody else sees: the layout of the file,
+ * its limits, the file's schema and the coding of one record. memprov-trace(5) says it in words;
+ * the limits here are what keeps a hostile file from making the reader allocate or overrun. */
+#ifndef MP_TRACE_FORMAT_H
+#define MP_TRACE_FORMAT_H
+
+#include <stdbool.h>
+#include "lib/trace/trace.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the trace file is little endian and is mapped onto structs"
+#endif
+
+#define TF_MAGIC	 "MEMPROV" /* with its NUL: 8 bytes */
+#define TF_MAJOR	 1
+#define TF_MINOR	 0
+#define TF_HEADER_MAX	 4096
+#define TF_BLOCK_MAGIC	 0x4b4c424du /* "MBLK" */
+#define TF_KIND_SCHEMA	 1
+#define TF_KIND_RECORDS	 2
+#define TF_RAW_MAX	 (1u << 20)
+#define TF_COMP_MAX	 ((1u << 20) + (1u << 16)) /* above zstd's bound for TF_RAW_MAX */
+#define TF_BLOCK_RAW	 (768u << 10) /* the writer ends a block here */
+#define TF_BLOCK_RECORDS (1u << 16)
+#define TF_TYPES	 256
+#define TF_FIELDS_MAX	 64
+#define TF_DICT_MAX	 (1u << 16)
+#define TF_HASH_SIZE	 (2 * TF_DICT_MAX)
+#define TF_RECORD_MAX	 65528u /* largest multiple of 8 in mp_hdr.size */
+
+struct tf_file_hdr {
+	char magic[8];
+	u16 major;
+	u16 minor;
+	u32 header_size;
+	u32 flags;
+	u32 crc; /* of the header, this field as 0 */
+};
+
+struct tf_block_hdr {
+	u32 magic;
+	u32 kind;
+	u32 raw_len;
+	u32 comp_len;
+	u32 crc; /* of this header, this field as 0, and the payload */
+	u32 records;
+};
+
+enum tf_tail { TF_TAIL_NONE = 0, TF_TAIL_STRING = 1, TF_TAIL_STACK = 2, TF_TAIL_OPAQUE = 3 };
+enum tf_coding { TF_DELTA = 0, TF_DICT = 1, TF_CODING_MAX = 2 };
+
+struct tf_type {
+	bool present; /* the file has it */
+	u8 known; /* fields of it in our own table, 0 for a type we do not know */
+	u8 tail;
+	u8 nr_fields;
+	u8 size[TF_FIELDS_MAX];
+	u8 coding[TF_FIELDS_MAX];
+};
+
+struct tf_schema {
+	struct tf_type type[TF_TYPES];
+};
+
+/* What the records before in the same block leave behind. hash is the writer's: dict turned round.
+ */
+struct tf_state {
+	u64 hdr[TF_TYPES][3];
+	u64 field[TF_TYPES][TF_FIELDS_MAX];
+	u32 nr_dict;
+	u64 dict[TF_DICT_MAX];
+	u32 *hash;
+};
+
+struct tf_cursor {
+	const u8 *p;
+	const u8 *end;
+};
+
+u32 tf_block_crc(const struct tf_block_hdr *h, const u8 *payload);
+u32 tf_file_crc(const struct tf_file_hdr *h, const u8 *more, size_t len);
+
+/* Our own table as a schema block's content; returns its length or -errno. */
+int tf_schema_encode(u8 *buf, size_t cap);
+int tf_schema_decode(const u8 *buf, size_t len, struct tf_schema *s);
+
+void tf_state_reset(struct tf_state *st);
+/* Upper bound of what tf_encode() appends. */
+size_t tf_worst(const struct mp_hdr *rec);
+/* 0 when rec is a record of our table with the size its counts say. */
+int tf_check(const struct mp_hdr *rec);
+u8 *tf_encode(struct tf_state *st, const struct tf_schema *s, const struct mp_hdr *rec, u8 *p);
+/* Into out, which has room for TF_RECORD_MAX bytes. 1 a record, 0 one of an unknown type. */
+int tf_decode(struct tf_state *st, const struct tf_schema *s, struct tf_cursor *c,
+	      struct mp_hdr *out);
+
+static inline size_t tf_align8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/* Strings of the writer: text to id. */
+struct tf_strings;
+struct tf_strings *tf_strings_new(void);
+void tf_strings_free(struct tf_strings *s);
+u32 tf_strings_find(const struct tf_strings *s, const char *text, u32 len);
+/* Make sure that one tf_strings_add() cannot fail. */
+int tf_strings_reserve(struct tf_strings *s, const char *text, u32 len);
+void tf_strings_add(struct tf_strings *s);
+u32 tf_strings_nr(const struct tf_strings *s);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * The trace file: append-only blocks of records, zstd inside, a checksum on each. memprov-trace(5)
+ * is the normative description; the reader checks every length once so that nobody else has to. */
+#ifndef MP_TRACE_TRACE_H
+#define MP_TRACE_TRACE_H
+
+#include <stddef.h>
+#include "bpf/shared/event.h"
+
+struct trace_writer;
+struct trace_reader;
+
+/* Create path (0600, O_NOFOLLOW); an existing regular file becomes path.old. max_size in bytes, 0
+ * no limit. Returns 0 or -errno; *ret_w is untouched on failure. */
+int trace_writer_open(const char *path, u64 max_size, struct trace_writer **ret_w);
+/* Append one record. rec->size says how long it is. -EINVAL for a record that is not in the table
+ * or has the wrong size, -EFBIG when max_size would be passed (the record is not written). */
+int trace_write(struct trace_writer *w, const struct mp_hdr *rec);
+/* Id of a string, writing a STRING record on first use. 0 for NULL and "". Longer than
+ * MP_STRING_MAX is cut. Returns id >= 1, or -errno. */
+s64 trace_string(struct trace_writer *w, const char *s);
+int trace_writer_flush(struct trace_writer *w); /* end the block and write it out */
+u64 trace_writer_bytes(const struct trace_writer *w); /* bytes on disk so far */
+u64 trace_writer_records(const struct trace_writer *w);
+int trace_writer_close(struct trace_writer **w); /* flush, fsync, free; NULL-safe */
+
+/* Open for reading. -EBADMSG: not a memprov trace; -EPROTONOSUPPORT: a newer major version. */
+int trace_reader_open(const char *path, struct trace_reader **ret_r);
+/* Next record, valid until the next call. 1 a record, 0 the end, -errno a damaged file.
+ * Records whose type is unknown are skipped and counted; shorter than the table's first size is
+ * -EBADMSG; a tail that does not fit its counts is -EBADMSG. A file cut inside a block ends (0)
+ * with trace_reader_truncated() true. */
+int trace_reader_next(struct trace_reader *r, const struct mp_hdr **ret_rec);
+int trace_reader_truncated(const struct trace_reader *r);
+u64 trace_reader_skipped(const struct trace_reader *r);
+/* Text of a STRING id already passed, or NULL. Lives as long as the reader. */
+const char *trace_reader_string(const struct trace_reader *r, u32 id);
+void trace_reader_close(struct trace_reader **r);
+
+/* Schema, expanded from event.def. */
+struct trace_field {
+	const char *name;
+	const char *unit;
+	const char *doc;
+	u16 offset; /* in the body */
+	u8 size;
+};
+struct trace_event {
+	const char *name;
+	const char *doc;
+	const struct trace_field *fields;
+	u16 nr_fields;
+	u16 size; /* of the body */
+};
+/* NULL for a type that is not in the table. */
+const struct trace_event *trace_event_of(u16 type);
+
+/* The body behind a header. */
+#define trace_body(rec, name) ((const struct mp_ev_##name *)((const struct mp_hdr *)(rec) + 1))
+
+#endif
