@@ -171,6 +171,16 @@ nomem:
 	return 0;
 }
 
+/* A forked space inherits mappings and their owners; what it holds of them is its own row. */
+u32 origin_in(struct replay *p, u32 origin, u32 space)
+{
+	struct origin o = p->origins[origin];
+
+	if (o.space == space)
+		return origin;
+	return origin_get(p, o.kind, space, o.stack, o.name, o.class_name);
+}
+
 struct space_state *space_get(struct replay *p, u32 id)
 {
 	u32 i;
@@ -317,6 +327,9 @@ static int on_fault(struct replay *p, const struct mp_hdr *rec)
 		err = 0;
 	if (err || !owner)
 		return err;
+	owner = origin_in(p, owner, rec->space);
+	if (!owner)
+		return p->err;
 	o = &p->origins[owner];
 	if (p->owner == OWNER_FAULT ||
 	    (p->owner == OWNER_AUTO && o->kind != ORIGIN_MMAP && o->kind != ORIGIN_BRK &&

@@ -117,12 +117,12 @@ static int fill_frames(struct replay *p, const struct index *ix, struct row *row
 	const struct mp_hdr *rec = row->stack ? find_stack(ix, row->stack) : NULL;
 	const struct mp_ev_stack *ev = rec ? trace_body(rec, stack) : NULL;
 	const u64 *pc = ev ? (const u64 *)(ev + 1) : NULL;
-	u32 i, room = 0;
+	u32 i, room = 0, space = rec ? rec->space : 0; /* a forked child shows its parent's stack */
 
 	for (i = 0; ev && i < ev->n; i++) {
-		size_t at = first_symbol(ix, row->space, pc[i]), n = 0;
+		size_t at = first_symbol(ix, space, pc[i]), n = 0;
 
-		while (at + n < ix->nr_symbols && ix->symbols[at + n]->space == row->space &&
+		while (at + n < ix->nr_symbols && ix->symbols[at + n]->space == space &&
 		       trace_body(ix->symbols[at + n], symbol)->addr == pc[i])
 			n++;
 		if (row->nr_frames + n + 1 > room) {

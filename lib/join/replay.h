@@ -70,6 +70,8 @@ static inline const struct mp_hdr *replay_rec(const struct replay *p, size_t i)
 /* Number of the origin with this key, made on first use. 0: -ENOMEM in p->err. */
 u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,
 	       const char *class_name);
+/* The row of the same owner in another space. 0: -ENOMEM in p->err. */
+u32 origin_in(struct replay *p, u32 origin, u32 space);
 struct space_state *space_get(struct replay *p, u32 id);
 void cost_add(struct cost *c, s64 exact, s64 inferred);
 

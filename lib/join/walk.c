@@ -124,12 +124,12 @@ static u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping)
 	u32 fault;
 
 	if (p->owner == OWNER_ALLOC || o->kind == ORIGIN_FILE || o->kind == ORIGIN_SHMEM ||
-	    o->kind == ORIGIN_SPECIAL)
-		return mapping;
-	if (p->owner == OWNER_AUTO && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK))
+	    o->kind == ORIGIN_SPECIAL ||
+	    (p->owner == OWNER_AUTO && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK)))
 		return mapping;
 	fault = ledger_page(p->ledger, space, addr);
-	return fault ? fault : mapping;
+	/* One thread faults on many pages in a row: most calls find the row at once. */
+	return fault ? origin_in(p, fault, space) : mapping;
 }
 
 /* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
@@ -251,7 +251,7 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 	while (at < end && !p->err) {
 		if (ledger_next(p->ledger, rec->space, at, &iv) && iv.start <= at) {
 			stop = iv.end < end ? iv.end : end;
-			mapping = iv.origin;
+			mapping = origin_in(p, iv.origin, rec->space);
 		} else {
 			/* The VMA was there, its mapping is gone: nobody is named for it. */
 			stop = at + MP_PAGE_SIZE;
@@ -295,7 +295,8 @@ static void charge_objects(struct replay *p, u32 space)
 	for (i = 0; i < p->nr_vmas; i++)
 		if (p->vmas[i].ev.shmem_swap &&
 		    ledger_find(p->ledger, space, p->vmas[i].ev.start, &iv))
-			charge(p, iv.origin, COST_SWAPPED, (s64)p->vmas[i].ev.shmem_swap);
+			charge(p, origin_in(p, iv.origin, space), COST_SWAPPED,
+			       (s64)p->vmas[i].ev.shmem_swap);
 }
 
 int walk_finish(struct replay *p, u32 space, int final)
@@ -308,8 +309,8 @@ int walk_finish(struct replay *p, u32 space, int final)
 		return err;
 	charge_objects(p, space);
 	for (; ledger_next(p->ledger, space, at, &iv); at = iv.end)
-		charge(p, iv.origin, COST_RESERVED, (s64)(iv.end - iv.start));
-	return 0;
+		charge(p, origin_in(p, iv.origin, space), COST_RESERVED, (s64)(iv.end - iv.start));
+	return p->err;
 }
 
 /* ---- the law ---- */
