@@ -27,9 +27,11 @@ enum mp_event_type {
 	MP_EV_MAX = 64
 };
 
-#define MP_EVENT(NAME, num, name, doc) struct mp_ev_##name {
+#define MP_EVENT(NAME, num, name, doc)	     struct mp_ev_##name {
 #define MP_FIELD(ev, type, field, unit, doc) type field;
-#define MP_END(ev) };
+#define MP_END(ev) \
+	}          \
+	;
 #include "event.def"
 #undef MP_EVENT
 #undef MP_FIELD
@@ -38,8 +40,9 @@ enum mp_event_type {
 /* A sum that differs from sizeof() means padding; padding means leaked bytes and a format that
  * depends on the compiler. */
 #define MP_EVENT(NAME, num, name, doc) _Static_assert(sizeof(struct mp_ev_##name) == 0
-#define MP_FIELD(ev, type, field, unit, doc) + sizeof(type)
-#define MP_END(ev) , "padding in " #ev); _Static_assert(sizeof(struct mp_ev_##ev) % 8 == 0, #ev " is not a multiple of 8");
+#define MP_FIELD(ev, type, field, unit, doc) +sizeof(type)
+#define MP_END(ev) , "padding in " #ev); \
+	_Static_assert(sizeof(struct mp_ev_##ev) % 8 == 0, #ev " is not a multiple of 8");
 #include "event.def"
 #undef MP_EVENT
 #undef MP_FIELD
@@ -54,11 +57,21 @@ enum mp_loss_cause {
 
 enum mp_class { MP_CLASS_SPACE = 0, MP_CLASS_MAP = 1, MP_CLASS_PAGE = 2, MP_CLASS_MAX = 3 };
 enum mp_unwind { MP_UNWIND_NONE = 0, MP_UNWIND_FP = 1 };
+/* How the caller of a pc is found by the module's unwind tables. A chain of frame pointers is whole
+ * only across MP_FRAME_POINTER; anywhere else it may have skipped callers. */
+enum mp_frame {
+	MP_FRAME_UNKNOWN = 0, /* no tables */
+	MP_FRAME_POINTER = 1, /* the frame lies at the frame pointer */
+	MP_FRAME_TOP = 2, /* the return address is the word at the stack pointer */
+	MP_FRAME_HIDDEN = 3, /* elsewhere on the stack */
+	MP_FRAME_LAST = 4, /* nobody called it: program or thread start */
+};
 enum mp_space_cause {
 	MP_SPACE_ATTACH = 0,
 	MP_SPACE_FORK = 1,
 	MP_SPACE_EXEC = 2,
-	MP_SPACE_JOIN = 3, /* CLONE_VM without CLONE_THREAD, or vfork: same space, one member more */
+	MP_SPACE_JOIN =
+		3, /* CLONE_VM without CLONE_THREAD, or vfork: same space, one member more */
 };
 enum mp_map_kind { MP_MAP_MMAP = 0, MP_MAP_BRK = 1, MP_MAP_SHMAT = 2 };
 enum mp_walk_provider { MP_WALK_BPF = 0, MP_WALK_PAGEMAP = 1, MP_WALK_SMAPS = 2 };
@@ -94,7 +107,7 @@ enum mp_page_flags {
 };
 
 #define MP_STACK_DEPTH 127
-#define MP_STRING_MAX 4096
-#define MP_PAGE_SIZE 4096ull
+#define MP_STRING_MAX  4096
+#define MP_PAGE_SIZE   4096ull
 
 #endif

@@ -37,8 +37,8 @@ static int add_stack(struct work *k, const struct mp_hdr *rec)
 	const u64 *pc = (const u64 *)(ev + 1);
 	u32 i;
 
-	if (k->nr + ev->n > k->cap) {
-		size_t cap = (k->cap + ev->n) * 2;
+	if (k->nr + ev->n + 1 > k->cap) {
+		size_t cap = (k->cap + ev->n + 1) * 2;
 		struct place *places = realloc(k->places, cap * sizeof(*places));
 
 		if (!places)
@@ -50,6 +50,12 @@ static int add_stack(struct work *k, const struct mp_hdr *rec)
 		k->places[k->nr].space = rec->space;
 		k->places[k->nr].is_return = i > 0;
 		k->places[k->nr++].addr = pc[i];
+	}
+	/* The word on top of the stack may be the innermost frame's return address. */
+	if (ev->raw >= 8 && pc[ev->n]) {
+		k->places[k->nr].space = rec->space;
+		k->places[k->nr].is_return = 1;
+		k->places[k->nr++].addr = pc[ev->n];
 	}
 	return 0;
 }
@@ -155,7 +161,8 @@ static int map_all(struct work *k, struct trace_reader *r)
 	return err;
 }
 
-static int write_frame(struct trace_writer *w, const struct place *at, const struct sym_frame *f)
+static int write_frame(struct trace_writer *w, const struct place *at, const struct sym_frame *f,
+		       u32 frame)
 {
 	struct {
 		struct mp_hdr hdr;
@@ -177,6 +184,7 @@ static int write_frame(struct trace_writer *w, const struct place *at, const str
 	rec.ev.file = (u32)file;
 	rec.ev.line = f->line;
 	rec.ev.inlined = (u32)f->inlined;
+	rec.ev.frame = frame;
 	return trace_write(w, &rec.hdr);
 }
 
@@ -196,7 +204,8 @@ static int resolve_all(struct work *k, struct trace_writer *w)
 			continue;
 		n = sym_resolve(s->sym, at->addr, at->is_return, frames, MAX_INLINE);
 		for (j = 0; j < n && !err; j++)
-			err = write_frame(w, at, &frames[j]);
+			err = write_frame(w, at, &frames[j],
+					  (u32)sym_unwind(s->sym, at->addr, at->is_return));
 	}
 	return err;
 }

@@ -92,24 +92,69 @@ static size_t first_symbol(const struct index *ix, u32 space, u64 addr)
 	return lo;
 }
 
-static void add_frame(struct report *r, struct row *row, const struct mp_ev_symbol *sym, u64 addr)
+static struct frame *add_frame(struct replay *p, struct row *row)
 {
-	struct frame *f = &row->frames[row->nr_frames++];
+	struct frame *f;
 
+	if (!(row->nr_frames & (row->nr_frames - 1))) {
+		u32 room = row->nr_frames ? row->nr_frames * 2 : 1;
+
+		f = realloc(row->frames, room * sizeof(*f));
+		if (!f) {
+			p->err = -ENOMEM;
+			return NULL;
+		}
+		row->frames = f;
+	}
+	f = &row->frames[row->nr_frames++];
 	memset(f, 0, sizeof(*f));
-	f->addr = addr;
-	r->frames++;
-	if (sym) {
+	p->r->frames++;
+	return f;
+}
+
+/* All frames of one pc, inlined ones first. Returns its enum mp_frame. */
+static u32 add_pc(struct replay *p, const struct index *ix, struct row *row, u32 space, u64 pc)
+{
+	struct trace_reader *t = p->r->reader;
+	size_t at = first_symbol(ix, space, pc);
+	u32 kind = MP_FRAME_UNKNOWN;
+	struct frame *f;
+	int n = 0;
+
+	for (; at < ix->nr_symbols && ix->symbols[at]->space == space; at++, n++) {
+		const struct mp_ev_symbol *sym = trace_body(ix->symbols[at], symbol);
+
+		if (sym->addr != pc)
+			break;
+		f = add_frame(p, row);
+		if (!f)
+			return kind;
+		f->addr = pc;
 		f->offset = sym->offset;
 		f->line = sym->line;
 		f->inlined = sym->inlined != 0;
-		f->function = trace_reader_string(r->reader, sym->function);
-		f->module = trace_reader_string(r->reader, sym->module);
-		f->build_id = trace_reader_string(r->reader, sym->build_id);
-		f->file = trace_reader_string(r->reader, sym->file);
+		f->function = trace_reader_string(t, sym->function);
+		f->module = trace_reader_string(t, sym->module);
+		f->build_id = trace_reader_string(t, sym->build_id);
+		f->file = trace_reader_string(t, sym->file);
+		kind = sym->frame;
+		p->r->unknown_frames += !f->function;
 	}
-	if (!f->function)
-		r->unknown_frames++;
+	if (!n && (f = add_frame(p, row))) {
+		f->addr = pc;
+		p->r->unknown_frames++;
+	}
+	return kind;
+}
+
+/* A caller that frame pointers cannot show: a frame without an address, never a neighbour's name.
+ */
+static void add_gap(struct replay *p, struct row *row)
+{
+	if (row->nr_frames && !row->frames[row->nr_frames - 1].addr)
+		return;
+	if (add_frame(p, row))
+		p->r->unknown_frames++;
 }
 
 static int fill_frames(struct replay *p, const struct index *ix, struct row *row)
@@ -117,29 +162,17 @@ static int fill_frames(struct replay *p, const struct index *ix, struct row *row
 	const struct mp_hdr *rec = row->stack ? find_stack(ix, row->stack) : NULL;
 	const struct mp_ev_stack *ev = rec ? trace_body(rec, stack) : NULL;
 	const u64 *pc = ev ? (const u64 *)(ev + 1) : NULL;
-	u32 i, room = 0, space = rec ? rec->space : 0; /* a forked child shows its parent's stack */
+	u32 i, kind;
 
-	for (i = 0; ev && i < ev->n; i++) {
-		size_t at = first_symbol(ix, space, pc[i]), n = 0;
-
-		while (at + n < ix->nr_symbols && ix->symbols[at + n]->space == space &&
-		       trace_body(ix->symbols[at + n], symbol)->addr == pc[i])
-			n++;
-		if (row->nr_frames + n + 1 > room) {
-			struct frame *f;
-
-			room = (room + (u32)n + 1) * 2;
-			f = realloc(row->frames, room * sizeof(*f));
-			if (!f)
-				return -ENOMEM;
-			row->frames = f;
-		}
-		if (!n)
-			add_frame(p->r, row, NULL, pc[i]);
-		for (; n; n--, at++)
-			add_frame(p->r, row, trace_body(ix->symbols[at], symbol), pc[i]);
+	for (i = 0; ev && i < ev->n && !p->err; i++) {
+		/* A forked child shows its parent's stack, named in the parent's space. */
+		kind = add_pc(p, ix, row, rec->space, pc[i]);
+		if (!i && kind == MP_FRAME_TOP && ev->raw >= 8 && pc[ev->n])
+			kind = add_pc(p, ix, row, rec->space, pc[ev->n]);
+		if (kind == MP_FRAME_TOP || kind == MP_FRAME_HIDDEN)
+			add_gap(p, row);
 	}
-	return 0;
+	return p->err;
 }
 
 static u64 hash_text(u64 h, const char *s)

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bpf/shared/event.h"
 #include "lib/sym/dso.h"
 
 #define DSO_BASE	 0x10000000ULL /* arbitrary; not 0 so that a zero address is never valid */
@@ -594,4 +595,41 @@ int dso_lookup(struct dso *d, u64 offset, struct dso_frame *ret)
 	if (symbol)
 		ret[n].function = symbol;
 	return n + 1;
+}
+
+/* DWARF numbers of x86-64 registers: 6 rbp, 7 rsp, 16 the return address. */
+static int classify(Dwarf_Frame *frame)
+{
+	Dwarf_Op ops_mem[3];
+	Dwarf_Op *ops;
+	size_t nops;
+
+	if (!dwarf_frame_register(frame, 16, ops_mem, &ops, &nops) && !nops && ops == ops_mem)
+		return MP_FRAME_LAST; /* the return address is undefined */
+	if (dwarf_frame_cfa(frame, &ops, &nops) || nops != 1)
+		return MP_FRAME_HIDDEN;
+	if (ops[0].atom == DW_OP_breg6 || (ops[0].atom == DW_OP_bregx && ops[0].number == 6))
+		return MP_FRAME_POINTER;
+	if ((ops[0].atom == DW_OP_breg7 && ops[0].number == 8) ||
+	    (ops[0].atom == DW_OP_bregx && ops[0].number == 7 && ops[0].number2 == 8))
+		return MP_FRAME_TOP;
+	return MP_FRAME_HIDDEN;
+}
+
+int dso_unwind(struct dso *d, u64 offset)
+{
+	Dwarf_Frame *frame;
+	Dwarf_Addr bias;
+	Dwarf_CFI *cfi;
+	u64 addr;
+	int kind;
+
+	if (!to_vaddr(d, offset, &addr))
+		return MP_FRAME_UNKNOWN;
+	cfi = dwfl_module_eh_cfi(d->mod, &bias);
+	if (!cfi || dwarf_cfi_addrframe(cfi, addr + d->bias - bias, &frame))
+		return MP_FRAME_UNKNOWN;
+	kind = classify(frame);
+	free(frame);
+	return kind;
 }

@@ -23,5 +23,7 @@ void dso_close(struct dso **d);
 const char *dso_build_id(const struct dso *d);
 /* Innermost first; ret holds DSO_MAX_FRAMES. Number of frames (>= 1) or -ENOMEM. */
 int dso_lookup(struct dso *d, u64 offset, struct dso_frame *ret);
+/* enum mp_frame of the code at offset, by .eh_frame. */
+int dso_unwind(struct dso *d, u64 offset);
 
 #endif

@@ -305,3 +305,17 @@ int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *
 	}
 	return i;
 }
+
+int sym_unwind(struct sym_space *s, u64 addr, int is_return)
+{
+	u64 at = addr - (is_return && addr ? 1 : 0);
+	size_t idx = first_after(s, at);
+	const struct sym_map *m;
+
+	if (idx == s->nr_maps || s->maps[idx].start > at)
+		return MP_FRAME_UNKNOWN;
+	m = &s->maps[idx];
+	if (!m->file->dso)
+		return MP_FRAME_UNKNOWN;
+	return dso_unwind(m->file->dso, m->pgoff + (at - m->start));
+}

@@ -29,5 +29,7 @@ int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, const char
  * - 1. At most max frames. Returns the number (>= 1 when addr lies in a known map, else 0) or
  * -errno. */
 int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret, int max);
+/* enum mp_frame: how the caller of the code at addr is found. */
+int sym_unwind(struct sym_space *s, u64 addr, int is_return);
 
 #endif

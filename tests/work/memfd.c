@@ -164,9 +164,10 @@ int main(void)
 	size_t part = map_part(fd);
 	size_t gone = swap_is_on() ? pageout(p, PAGES - part) : 0;
 
+	/* Both mappings span the object: what is swapped of it counts under each, as Rss would. */
 	printf("{\"owner\":\"memfd\",\"object\":\"" NAME "\",\"reserved\":%zu,"
 	       "\"resident\":%zu,\"swapped\":%zu,\"touched\":%zu}\n",
-	       2 * PAGES * page, (PAGES + part - gone) * page, gone * page, (PAGES + part) * page);
+	       2 * PAGES * page, (PAGES + part - gone) * page, 2 * gone * page, (PAGES + part) * page);
 	printf("done\n");
 	await_line();
 	return 0;
