@@ -252,35 +252,41 @@ static int write_loss(struct session *s, u32 space, u32 cause, u32 cls, u64 coun
 	return trace_write(s->w, &rec.hdr);
 }
 
-/* Programs the kernel skipped because one already ran on the cpu. */
-static u64 recursion_misses(struct session *s)
+/* Programs the kernel skipped because one already ran on the cpu. Which space it concerned is
+ * unknown: the class of the program says which numbers of every space it may have touched. */
+static void recursion_misses(struct session *s, u64 *ret_by_class)
 {
 	struct bpf_program *prog;
-	u64 sum = 0;
 
 	bpf_object__for_each_program(prog, s->skel->obj)
 	{
 		struct bpf_prog_info info = {0};
 		u32 len = sizeof(info);
 
+		int map = !strncmp(bpf_program__name(prog), "on_sys", 6);
+		int task = strstr("on_fork on_exec on_exit", bpf_program__name(prog)) != NULL;
+
 		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			sum += info.recursion_misses;
+			ret_by_class[map    ? MP_CLASS_MAP
+				     : task ? MP_CLASS_SPACE
+					    : MP_CLASS_PAGE] += info.recursion_misses;
 	}
-	return sum;
 }
 
 static int write_losses(struct session *s)
 {
 	int fd = bpf_map__fd(s->skel->maps.space_loss), err = 0;
-	u64 misses = recursion_misses(s);
+	u64 misses[MP_CLASS_MAX] = {0};
 	u32 key, next, *prev = NULL, i;
 
 	/* By cause for the whole recording (space 0), by class for each space. */
 	for (i = 0; i < MP_LOSS_MAX && !err; i++)
 		if (s->skel->bss->mp_losses[i])
 			err = write_loss(s, 0, i, MP_CLASS_MAX, s->skel->bss->mp_losses[i]);
-	if (!err && misses)
-		err = write_loss(s, 0, MP_LOSS_RECURSION, MP_CLASS_MAX, misses);
+	recursion_misses(s, misses);
+	for (i = 0; i < MP_CLASS_MAX && !err; i++)
+		if (misses[i])
+			err = write_loss(s, 0, MP_LOSS_RECURSION, i, misses[i]);
 	while (!err && !bpf_map_get_next_key(fd, prev, &next)) {
 		struct mp_space_loss loss;
 

@@ -256,7 +256,7 @@ static int on_space(struct replay *p, const struct mp_hdr *rec)
 	s->comm = trace_reader_string(p->r->reader, ev->comm);
 	s->attached = ev->cause == MP_SPACE_ATTACH;
 	for (i = 0; i < p->nr_lost; i++)
-		if (p->lost[i].space == s->id)
+		if (p->lost[i].space == s->id || !p->lost[i].space)
 			s->lost[p->lost[i].cls] += p->lost[i].count;
 	err = ledger_space_new(p->ledger, rec->space, parent);
 	if (err == -ENOENT)
@@ -400,7 +400,7 @@ static int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss)
 {
 	struct space_loss *l;
 
-	if (!space || loss->cls >= MP_CLASS_MAX)
+	if (loss->cls >= MP_CLASS_MAX)
 		return 0;
 	l = realloc(p->lost, (p->nr_lost + 1) * sizeof(*l));
 	if (!l)
@@ -488,6 +488,55 @@ static u32 last_walk(struct replay *p)
 	return best;
 }
 
+static int add_race(struct replay *p, u32 space, u64 start, u64 end)
+{
+	struct race *r = realloc(p->races, (p->nr_races + 1) * sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	p->races = r;
+	r += p->nr_races++;
+	r->space = space;
+	r->start = start;
+	r->end = end;
+	return 0;
+}
+
+/* Mapping calls that overlap the picture which begins at item i: they may have taken effect on
+ * either side of the moment a page was read. A call that entered before the end may return after
+ * it. */
+static int find_races(struct replay *p, size_t i)
+{
+	u64 begin = p->items[i].seq, end = ~0ull;
+	u32 space = replay_rec(p, i)->space;
+	size_t j;
+	int err = 0;
+
+	for (j = i + 1; j < p->nr_items && !err; j++) {
+		const struct mp_hdr *rec = replay_rec(p, j);
+		const struct mp_ev_map *m = trace_body(rec, map);
+		const struct mp_ev_unmap *u = trace_body(rec, unmap);
+		const struct mp_ev_remap *r = trace_body(rec, remap);
+
+		if (rec->space != space)
+			continue;
+		if (rec->type == MP_EV_WALK && trace_body(rec, walk)->end && end == ~0ull)
+			end = rec->seq;
+		if (rec->seq <= begin)
+			continue;
+		if (rec->type == MP_EV_MAP && m->seq_entry <= end)
+			err = add_race(p, space, m->start, m->end);
+		else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
+			err = add_race(p, space, u->start, u->end);
+		else if (rec->type == MP_EV_REMAP && r->seq_entry <= end) {
+			err = add_race(p, space, r->old_start, r->old_start + r->old_len);
+			if (!err)
+				err = add_race(p, space, r->new_start, r->new_start + r->new_len);
+		}
+	}
+	return err;
+}
+
 static int run(struct replay *p)
 {
 	u32 final = last_walk(p), current = 0;
@@ -502,8 +551,13 @@ static int run(struct replay *p)
 		const struct mp_hdr *rec = replay_rec(p, i);
 		const struct mp_ev_walk *w = trace_body(rec, walk);
 
-		if (rec->type == MP_EV_WALK && !w->end)
+		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
+			if (current == final)
+				err = find_races(p, i);
+			if (err)
+				break;
+		}
 		if (rec->type == MP_EV_VMA)
 			err = walk_vma(p, rec);
 		else if (rec->type == MP_EV_RUN)
@@ -563,6 +617,7 @@ int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
 	free(p.spaces);
 	free(p.vmas);
 	free(p.lost);
+	free(p.races);
 	free(p.shared_pfns);
 	p.r->priv = p.arena;
 	if (err)

@@ -29,6 +29,12 @@ struct space_loss {
 	u64 count;
 };
 
+/* A range whose mapping changed while the final picture was taken: its owner there is inferred. */
+struct race {
+	u32 space;
+	u64 start, end;
+};
+
 struct vma_seen {
 	struct mp_ev_vma ev;
 	u32 space, walk;
@@ -56,6 +62,8 @@ struct replay {
 	size_t nr_vmas, cap_vmas;
 	struct space_loss *lost;
 	u32 nr_lost;
+	struct race *races;
+	u32 nr_races;
 	u64 *shared_pfns; /* ids of the final picture's shared pages: unique counts each once */
 	size_t nr_pfns, cap_pfns;
 	u64 first_ns, last_ns, last_walk_ns;

@@ -145,11 +145,25 @@ static int owner_exact(struct replay *p, const struct origin *o)
 	return !s || !(s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
 }
 
-static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount)
+static int racing(const struct replay *p, u32 space, u64 start, u64 end)
+{
+	u32 i;
+
+	/* A storm of mapping calls: cheaper, and never too strong, to doubt all of it. */
+	if (p->nr_races > 1000)
+		return 1;
+	for (i = 0; i < p->nr_races; i++)
+		if (p->races[i].space == space && p->races[i].start < end &&
+		    start < p->races[i].end)
+			return 1;
+	return 0;
+}
+
+static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race)
 {
 	struct origin *o = &p->origins[origin];
 
-	if (owner_exact(p, o))
+	if (!race && owner_exact(p, o))
 		cost_add(&o->cost[id], amount, 0);
 	else
 		cost_add(&o->cost[id], 0, amount);
@@ -193,25 +207,26 @@ static void charge_pages(struct replay *p, u32 owner, const struct mp_ev_run *ru
 {
 	s64 bytes = (s64)(pages * MP_PAGE_SIZE), unique = bytes;
 	u32 n = run->mapcount ? run->mapcount : 1;
+	int race = racing(p, p->origins[owner].space, addr, addr + pages * MP_PAGE_SIZE);
 	u64 i;
 
 	if (run->flags & MP_PAGE_SWAPPED)
-		charge(p, owner, COST_SWAPPED, bytes);
+		charge(p, owner, COST_SWAPPED, bytes, race);
 	if (!(run->flags & MP_PAGE_RESIDENT))
 		return;
-	charge(p, owner, COST_RESIDENT, bytes);
-	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)));
+	charge(p, owner, COST_RESIDENT, bytes, race);
+	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)), race);
 	if (run->flags & MP_PAGE_THP)
-		charge(p, owner, COST_THP, bytes);
+		charge(p, owner, COST_THP, bytes, race);
 	if (n > 1) {
-		charge(p, owner, COST_SHARED, bytes);
+		charge(p, owner, COST_SHARED, bytes, race);
 		for (i = 0, unique = 0; run->pfn_id && i < pages; i++)
 			if (pfn_first(p, run->pfn_id + (addr - run->start) / MP_PAGE_SIZE + i))
 				unique += MP_PAGE_SIZE;
 	}
-	charge(p, owner, COST_UNIQUE, unique);
+	charge(p, owner, COST_UNIQUE, unique, race);
 	if (p->origins[owner].kind == ORIGIN_MMAP || p->origins[owner].kind == ORIGIN_BRK)
-		charge(p, owner, COST_LIVE, bytes);
+		charge(p, owner, COST_LIVE, bytes, race);
 	p->r->class_bytes[p->origins[owner].kind] += (u64)bytes;
 }
 
@@ -296,7 +311,7 @@ static void charge_objects(struct replay *p, u32 space)
 		if (p->vmas[i].ev.shmem_swap &&
 		    ledger_find(p->ledger, space, p->vmas[i].ev.start, &iv))
 			charge(p, origin_in(p, iv.origin, space), COST_SWAPPED,
-			       (s64)p->vmas[i].ev.shmem_swap);
+			       (s64)p->vmas[i].ev.shmem_swap, 0);
 }
 
 int walk_finish(struct replay *p, u32 space, int final)
@@ -309,7 +324,8 @@ int walk_finish(struct replay *p, u32 space, int final)
 		return err;
 	charge_objects(p, space);
 	for (; ledger_next(p->ledger, space, at, &iv); at = iv.end)
-		charge(p, origin_in(p, iv.origin, space), COST_RESERVED, (s64)(iv.end - iv.start));
+		charge(p, origin_in(p, iv.origin, space), COST_RESERVED, (s64)(iv.end - iv.start),
+		       racing(p, space, iv.start, iv.end));
 	return p->err;
 }
 
