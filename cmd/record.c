@@ -20,7 +20,7 @@
 #include "lib/capture/snapshot.h"
 #include "lib/capture/symbolize.h"
 
-#define MAX_PIDS   64
+#define MAX_PIDS   2048
 #define MAX_SPACES 4096
 
 struct options {
@@ -41,6 +41,7 @@ struct recording {
 		struct snapshot *shot; /* the latest, not yet written */
 	} * pictures;
 	u32 nr_pictures;
+	u32 refused; /* pictures the kernel refused: a protected process */
 	u64 next_walk_ns, walk_cost_ns;
 	pid_t child;
 	int child_status, end;
@@ -111,6 +112,43 @@ static int parse_pids(struct options *o, const char *text)
 	return 0;
 }
 
+/* 1 yes, 0 a kernel thread or zombie, -1 no such process. */
+static int has_memory(pid_t pid)
+{
+	char path[64], line[256];
+	int mm = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	while (!mm && fgets(line, sizeof(line), f))
+		mm = !strncmp(line, "VmSize:", 7);
+	fclose(f);
+	return mm;
+}
+
+/* Every process of a cgroup, v1 or v2, named by its folder. */
+static int add_cgroup(struct options *o, const char *dir)
+{
+	char path[4200];
+	long pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	f = fopen(path, "re");
+	if (!f)
+		return fail("record", "%s: %s: give the cgroup's folder under /sys/fs/cgroup", path,
+			    strerror(errno));
+	while (o->nr_pids < MAX_PIDS && fscanf(f, "%ld", &pid) == 1)
+		if (pid > 0 && pid != getpid())
+			o->pids[o->nr_pids++] = (pid_t)pid;
+	fclose(f);
+	return o->nr_pids ? 0 : fail("record", "%s: no process in this cgroup", dir);
+}
+
+/* comm NULL: every process that has memory of its own. */
 static void add_comm(struct options *o, const char *comm)
 {
 	DIR *dir = opendir("/proc");
@@ -128,7 +166,8 @@ static void add_comm(struct options *o, const char *comm)
 			continue;
 		if (fgets(have, sizeof(have), f)) {
 			have[strcspn(have, "\n")] = 0;
-			if (!strcmp(have, comm) && atol(d->d_name) != getpid())
+			if ((comm ? !strcmp(have, comm) : has_memory((pid_t)atol(d->d_name)) > 0) &&
+			    atol(d->d_name) != getpid())
 				o->pids[o->nr_pids++] = (pid_t)atol(d->d_name);
 		}
 		fclose(f);
@@ -139,7 +178,8 @@ static void add_comm(struct options *o, const char *comm)
 
 static int usage(void)
 {
-	fputs("usage: memprov record -p PID[,PID] | --comm NAME | -- CMD ARG...\n"
+	fputs("usage: memprov record -p PID[,PID] | --comm NAME | --cgroup DIR | -a | -- CMD "
+	      "ARG...\n"
 	      "                      [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] "
 	      "[--dry-run] [-v]\n",
 	      stderr);
@@ -152,6 +192,8 @@ static int parse(struct options *o, int argc, char **argv)
 		{"pid", required_argument, NULL, 'p'},
 		{"output", required_argument, NULL, 'o'},
 		{"comm", required_argument, NULL, 'c'},
+		{"cgroup", required_argument, NULL, 'g'},
+		{"all", no_argument, NULL, 'a'},
 		{"tree", no_argument, NULL, 't'},
 		{"max-size", required_argument, NULL, 'm'},
 		{"dry-run", no_argument, NULL, 'n'},
@@ -159,7 +201,7 @@ static int parse(struct options *o, int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "+p:o:w:v", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+p:o:w:va", longs, NULL)) != -1) {
 		switch (c) {
 		case 'p':
 			if (parse_pids(o, optarg)) {
@@ -172,6 +214,15 @@ static int parse(struct options *o, int argc, char **argv)
 			if (!o->nr_pids)
 				return fail("record", "no process named %s: check with ps -e",
 					    optarg);
+			break;
+		case 'g':
+			if (add_cgroup(o, optarg))
+				return 1;
+			o->tree = 1;
+			break;
+		case 'a':
+			add_comm(o, NULL);
+			o->tree = 1;
 			break;
 		case 'o':
 			o->output = optarg;
@@ -209,21 +260,14 @@ static int parse(struct options *o, int argc, char **argv)
 
 static int check_pids(const struct options *o)
 {
-	char path[64], line[256];
-	int i, mm;
+	int i, has;
 
 	for (i = 0; i < o->nr_pids; i++) {
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)o->pids[i]);
-		f = fopen(path, "re");
-		if (!f)
+		has = has_memory(o->pids[i]);
+		if (has < 0)
 			return fail("record", "no process %d: check the PID with ps",
 				    (int)o->pids[i]);
-		for (mm = 0; fgets(line, sizeof(line), f);)
-			mm |= !strncmp(line, "VmSize:", 7);
-		fclose(f);
-		if (!mm)
+		if (!has)
 			return fail("record",
 				    "process %d has no memory of its own: a kernel thread or "
 				    "already exited",
@@ -317,6 +361,10 @@ static int take(void *ctx, pid_t pid, u32 space)
 	err = snapshot_take(pid, space, r->walk, r->w, seq_of, r->s, &shot);
 	if (err == -ESRCH || err == -ENOENT)
 		return 0; /* it went while we looked */
+	if (err == -EACCES) {
+		r->refused++;
+		return 0;
+	}
 	if (err)
 		return err;
 	snapshot_free(&p->shot);
@@ -465,6 +513,8 @@ static int start(struct recording *r, int go_fd)
 	s64 space;
 
 	for (i = 0; i < r->o->nr_pids && !err; i++) {
+		if (has_memory(r->o->pids[i]) < 1)
+			continue; /* gone since it was listed */
 		space = session_add(r->s, r->o->pids[i]);
 		err = space < 0 ? (int)space : 0;
 	}
@@ -477,6 +527,13 @@ static int start(struct recording *r, int go_fd)
 	if (!r->child) {
 		r->walk++;
 		err = take_all(r);
+		if (!err && r->refused) {
+			fail("record",
+			     "the kernel lets nobody look into %u of the processes: left out",
+			     r->refused);
+			if (!r->nr_pictures || r->refused >= r->nr_pictures)
+				err = -EACCES;
+		}
 		if (!err)
 			err = write_pictures(r);
 	} else if (write(go_fd, "g", 1) != 1) {
@@ -541,7 +598,7 @@ static int run(struct recording *r)
 
 int cmd_record(int argc, char **argv)
 {
-	struct options o = {.output = "memprov.data", .max_size = 2ull << 30};
+	static struct options o = {.output = "memprov.data", .max_size = 2ull << 30};
 	struct recording r = {.o = &o};
 	struct sigaction sa = {.sa_handler = on_signal};
 	int err = parse(&o, argc, argv);

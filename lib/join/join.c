@@ -575,15 +575,20 @@ static int run(struct replay *p)
 static int targets(struct replay *p)
 {
 	struct report *r = p->r;
+	int pass;
 	u32 i;
 
 	r->targets = calloc(p->nr_spaces ? p->nr_spaces : 1, sizeof(*r->targets));
 	if (!r->targets)
 		return -ENOMEM;
-	for (i = 0; i < p->nr_spaces; i++) {
-		r->targets[r->nr_targets].pid = p->spaces[i].pid;
-		r->targets[r->nr_targets++].comm = p->spaces[i].comm;
-	}
+	/* Who is in the picture first, then who came and went. */
+	for (pass = 1; pass >= 0; pass--)
+		for (i = 0; i < p->nr_spaces; i++) {
+			if (p->spaces[i].pictured != pass)
+				continue;
+			r->targets[r->nr_targets].pid = p->spaces[i].pid;
+			r->targets[r->nr_targets++].comm = p->spaces[i].comm;
+		}
 	r->duration_ns = p->last_ns - p->first_ns;
 	r->picture_age_ns = p->last_walk_ns ? p->last_ns - p->last_walk_ns : 0;
 	return 0;

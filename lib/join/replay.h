@@ -20,7 +20,7 @@ struct origin {
 struct space_state {
 	u32 id, pid, members, pictures;
 	const char *comm;
-	int attached, ended;
+	int attached, ended, pictured; /* pictured: in the final picture */
 	u64 lost[MP_CLASS_MAX];
 };
 
@@ -57,7 +57,7 @@ struct replay {
 	u32 *hash; /* open addressing over origins */
 	u32 hash_size;
 	struct space_state *spaces;
-	u32 nr_spaces;
+	u32 nr_spaces, nr_pictured;
 	struct vma_seen *vmas; /* of the walk being read */
 	size_t nr_vmas, cap_vmas;
 	struct space_loss *lost;

@@ -320,8 +320,14 @@ int walk_finish(struct replay *p, u32 space, int final)
 	u64 at = 0;
 	int err = repair(p, space);
 
+	struct space_state *s = space_get(p, space);
+
 	if (err || !final)
 		return err;
+	if (s && !s->pictured) {
+		s->pictured = 1;
+		p->nr_pictured++;
+	}
 	charge_objects(p, space);
 	for (; ledger_next(p->ledger, space, at, &iv); at = iv.end)
 		charge(p, origin_in(p, iv.origin, space), COST_RESERVED, (s64)(iv.end - iv.start),
@@ -413,7 +419,7 @@ void walk_judge(struct replay *p)
 	r->total[COST_PSS].inferred >>= PSS_SHIFT;
 	r->check[COST_PSS].attributed >>= PSS_SHIFT;
 	r->check[COST_PSS].unattributed >>= PSS_SHIFT;
-	r->check[COST_PSS].tolerance = 1024 * (p->nr_spaces ? p->nr_spaces : 1);
+	r->check[COST_PSS].tolerance = 1024 * p->nr_pictured;
 	for (c = 0; c < COST_MAX; c++)
 		if (r->check[c].judged)
 			judge(&r->check[c],

@@ -107,10 +107,14 @@ static char grade_of(const struct cost *c)
 	return c->sampled ? '~' : c->inferred ? '?' : ' ';
 }
 
-static void owner(FILE *f, const struct row *row)
+static void owner(FILE *f, const struct row *row, const char *group)
 {
 	u32 i, shown = 0;
 
+	if (!strcmp(group, "process")) {
+		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
+		return;
+	}
 	if (row->name)
 		fprintf(f, row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]", row->name);
 	for (i = 0; i < row->nr_frames && shown < 4; i++) {
@@ -146,7 +150,7 @@ int out_table(FILE *f, const struct report *r, const struct out_opts *o)
 			fprintf(f, "%12s%c ", buf, grade_of(&row->cost[*c]));
 		}
 		fputc(' ', f);
-		owner(f, row);
+		owner(f, row, o->group);
 	}
 	if (n < r->nr_rows)
 		fprintf(f, "  ... %zu more rows; --rows 0 shows all\n", r->nr_rows - n);

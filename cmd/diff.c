@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * diff: read two traces, join them, print what changed; fail when a rule says so. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cmd.h"
+#include "lib/join/diff.h"
+
+#define EXIT_RULE  4
+#define MAX_RULES  64
+#define TABLE_ROWS 40
+
+struct options {
+	const char *base, *next, *by, *format;
+	enum owner_mode owner;
+	const char *rule_text[MAX_RULES];
+	struct diff_rule rules[MAX_RULES];
+	size_t nr_rules;
+};
+
+static int usage(void)
+{
+	fputs("usage: memprov diff [BASE NEW] [--by|-s COLUMN] [--owner auto|alloc|fault]\n"
+	      "                    [--fail-on 'COLUMN>+N%' | 'COLUMN>+SIZE']... [--format "
+	      "table|json]\n"
+	      "  without files: memprov.data.old and memprov.data. Exit status 4: a rule failed, "
+	      "3: undecided\n",
+	      stderr);
+	return EXIT_USAGE;
+}
+
+static int parse_owner(struct options *o, const char *text)
+{
+	if (!strcmp(text, "alloc"))
+		o->owner = OWNER_ALLOC;
+	else if (!strcmp(text, "fault"))
+		o->owner = OWNER_FAULT;
+	else if (!strcmp(text, "auto"))
+		o->owner = OWNER_AUTO;
+	else
+		return -1;
+	return 0;
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"by", required_argument, NULL, 's'},
+		{"owner", required_argument, NULL, 'w'},
+		{"fail-on", required_argument, NULL, 'x'},
+		{"format", required_argument, NULL, 'f'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "s:", longs, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			o->by = optarg;
+			break;
+		case 'w':
+			if (parse_owner(o, optarg))
+				return usage();
+			break;
+		case 'x':
+			if (o->nr_rules == MAX_RULES)
+				return usage();
+			o->rule_text[o->nr_rules++] = optarg;
+			break;
+		case 'f':
+			o->format = optarg;
+			break;
+		default:
+			return usage();
+		}
+	}
+	if (strcmp(o->format, "table") && strcmp(o->format, "json"))
+		return usage();
+	if (argc - optind == 2) {
+		o->base = argv[optind];
+		o->next = argv[optind + 1];
+	} else if (argc != optind) {
+		return usage();
+	}
+	return 0;
+}
+
+static int parse_rules(struct options *o)
+{
+	const char *near = "resident";
+	size_t i;
+	int err;
+
+	for (i = 0; i < o->nr_rules; i++) {
+		err = diff_rule_parse(o->rule_text[i], &o->rules[i], &near);
+		if (err == -ENOENT)
+			return fail("diff", "%s: no such column: the nearest is %s",
+				    o->rule_text[i], near);
+		if (err) {
+			fail("diff", "%s: a rule is COLUMN>+N%% or COLUMN>+SIZE", o->rule_text[i]);
+			return usage();
+		}
+	}
+	return 0;
+}
+
+static int print(const struct options *o, struct diff *d)
+{
+	int failed = 0, undecided = 0, err;
+	size_t i;
+
+	for (i = 0; i < d->nr_rules; i++) {
+		diff_judge(d, &d->rules[i]);
+		failed |= d->rules[i].verdict == DIFF_FAILED;
+		undecided |= d->rules[i].verdict == DIFF_UNDECIDED;
+	}
+	if (!strcmp(o->format, "json"))
+		err = out_diff_json(stdout, d);
+	else
+		err = out_diff_table(stdout, d, TABLE_ROWS);
+	if (err)
+		return fail("diff", "cannot write: %s", strerror(-err));
+	if (failed)
+		return EXIT_RULE;
+	return undecided || d->base->lost || d->next->lost ? EXIT_LOSS : 0;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct options o = {.base = "memprov.data.old", .next = "memprov.data", .format = "table"};
+	struct report *base = NULL, *next = NULL;
+	const char *near = "resident";
+	struct diff *d = NULL;
+	int column, err, status = parse(&o, argc, argv);
+
+	if (!status)
+		status = parse_rules(&o);
+	if (status)
+		return status;
+	column = cost_find(o.by ? o.by : "resident", &near);
+	if (column < 0)
+		return fail("diff", "no column '%s': the nearest is %s", o.by, near);
+	err = join_file(o.base, o.owner, &base);
+	if (err)
+		return fail_trace("diff", o.base, err);
+	err = join_file(o.next, o.owner, &next);
+	if (err) {
+		status = fail_trace("diff", o.next, err);
+	} else if (diff_new(base, next, column, &d)) {
+		status = fail("diff", "out of memory");
+	} else {
+		d->rules = o.rules;
+		d->nr_rules = o.nr_rules;
+		status = print(&o, d);
+	}
+	diff_free(&d);
+	join_free(&next);
+	join_free(&base);
+	return status;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Matches the rows of two reports by what they are called, since addresses, pids and stack numbers
+ * differ from run to run, and judges rules over the totals. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/join/diff.h"
+
+#define DEPTH 5
+
+const char *const diff_match_names[] = {
+	[DIFF_EXACT] = "exact",
+	[DIFF_FUNCTION] = "function",
+	[DIFF_NEW] = "new",
+	[DIFF_GONE] = "gone",
+};
+
+/* Rows of one report that are called the same. */
+struct group {
+	const struct row *row;
+	struct cost cost;
+};
+
+struct side {
+	const struct report *r;
+	struct group *groups;
+	size_t n;
+};
+
+/* ---- what a row is called ---- */
+
+static int cmp_text(const char *a, const char *b)
+{
+	if (!a || !b)
+		return !!a - !!b;
+	return strcmp(a, b);
+}
+
+static int cmp_frame(const struct frame *a, const struct frame *b)
+{
+	int c = cmp_text(a->function, b->function);
+
+	if (c || a->function)
+		return c;
+	/* Nameless code is told apart by where it is in its file. */
+	c = cmp_text(a->module, b->module);
+	return c ? c : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static int cmp_rows(const struct row *a, const struct row *b)
+{
+	u32 i;
+	int c;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	c = cmp_text(a->name, b->name);
+	if (c || a->name)
+		return c;
+	for (i = 0; i < DEPTH && i < a->nr_frames && i < b->nr_frames; i++) {
+		c = cmp_frame(&a->frames[i], &b->frames[i]);
+		if (c)
+			return c;
+	}
+	if (i == DEPTH || a->nr_frames == b->nr_frames)
+		return 0;
+	return a->nr_frames < b->nr_frames ? -1 : 1;
+}
+
+const char *diff_function(const struct row *row)
+{
+	u32 i;
+
+	for (i = 0; i < row->nr_frames; i++)
+		if (!row->frames[i].inlined)
+			return row->frames[i].function;
+	return NULL;
+}
+
+static int by_frames(const void *a, const void *b)
+{
+	return cmp_rows(((const struct group *)a)->row, ((const struct group *)b)->row);
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const struct row *x = ((const struct group *)a)->row, *y = ((const struct group *)b)->row;
+	int c;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	c = cmp_text(x->name, y->name);
+	return c ? c : cmp_text(diff_function(x), diff_function(y));
+}
+
+static void add(struct cost *into, const struct cost *c)
+{
+	if (!c->known)
+		return;
+	into->exact += c->exact;
+	into->inferred += c->inferred + c->sampled;
+	into->hi += c->hi;
+	into->known = 1;
+}
+
+static int fill(struct side *s, const struct report *r, int column)
+{
+	size_t i, n = 0;
+
+	s->r = r;
+	s->groups = calloc(r->nr_rows + 1, sizeof(*s->groups));
+	if (!s->groups)
+		return -ENOMEM;
+	for (i = 0; i < r->nr_rows; i++) {
+		s->groups[i].row = &r->rows[i];
+		add(&s->groups[i].cost, &r->rows[i].cost[column]);
+	}
+	qsort(s->groups, r->nr_rows, sizeof(*s->groups), by_frames);
+	for (i = 0; i < r->nr_rows; i++) {
+		if (n && !by_frames(&s->groups[n - 1], &s->groups[i]))
+			add(&s->groups[n - 1].cost, &s->groups[i].cost);
+		else
+			s->groups[n++] = s->groups[i];
+	}
+	s->n = n;
+	return 0;
+}
+
+/* ---- values ---- */
+
+static struct diff_value value(const struct report *r, int column, const struct cost *c)
+{
+	struct diff_value v = {.known = c->known};
+	double per = 1, sum = (double)cost_value(c), exact = (double)c->exact;
+
+	if (cost_columns[column].kind == COST_FLOW) {
+		if (!r->duration_ns)
+			v.known = 0;
+		else
+			per = 1e9 / (double)r->duration_ns;
+	}
+	if (!v.known)
+		return v;
+	v.exact = exact * per;
+	v.inferred = (double)(c->inferred + c->sampled) * per;
+	v.lo = (exact < sum ? exact : sum) * per;
+	v.hi = (double)(c->hi > cost_value(c) ? c->hi : cost_value(c)) * per;
+	return v;
+}
+
+struct diff_value diff_sum(const struct report *r, int column)
+{
+	return value(r, column, &r->total[column]);
+}
+
+/* b, n: NULL when that recording has no such row, which is zero if it knows the column at all. */
+static void emit(struct diff *d, enum diff_match match, const struct group *b,
+		 const struct group *n)
+{
+	struct diff_row *row = &d->rows[d->nr_rows];
+	int known;
+
+	memset(row, 0, sizeof(*row));
+	row->match = match;
+	row->row = n ? n->row : b->row;
+	if (b)
+		row->base = value(d->base, d->column, &b->cost);
+	if (n)
+		row->next = value(d->next, d->column, &n->cost);
+	if (!row->base.known && !row->next.known)
+		return;
+	known = b ? row->base.known : diff_sum(d->base, d->column).known;
+	row->known = known && (n ? row->next.known : diff_sum(d->next, d->column).known);
+	if (row->known) {
+		row->delta = diff_total(&row->next) - diff_total(&row->base);
+		row->lo = row->next.lo - row->base.hi;
+		row->hi = row->next.hi - row->base.lo;
+		row->significant = row->lo > 0 || row->hi < 0;
+		if (row->delta == 0)
+			return;
+	}
+	d->nr_rows++;
+}
+
+/* ---- pairs ---- */
+
+/* Pairs what has the same five frames and leaves the rest in both sides. */
+static void pair_exact(struct diff *d, struct side *b, struct side *n)
+{
+	size_t i = 0, j = 0, left_b = 0, left_n = 0;
+
+	while (i < b->n || j < n->n) {
+		int c = i == b->n ? 1 : j == n->n ? -1 : by_frames(&b->groups[i], &n->groups[j]);
+
+		if (c < 0)
+			b->groups[left_b++] = b->groups[i++];
+		else if (c > 0)
+			n->groups[left_n++] = n->groups[j++];
+		else
+			emit(d, DIFF_EXACT, &b->groups[i++], &n->groups[j++]);
+	}
+	b->n = left_b;
+	n->n = left_n;
+}
+
+/* All from *at on with the same innermost function, as one. */
+static struct group take_function(const struct side *s, size_t *at)
+{
+	struct group all = s->groups[(*at)++];
+
+	for (; *at < s->n && !by_function(&all, &s->groups[*at]); (*at)++)
+		add(&all.cost, &s->groups[*at].cost);
+	return all;
+}
+
+static int has_function(const struct group *g)
+{
+	return !g->row->name && diff_function(g->row);
+}
+
+static void pair_functions(struct diff *d, struct side *b, struct side *n)
+{
+	size_t i = 0, j = 0;
+
+	qsort(b->groups, b->n, sizeof(*b->groups), by_function);
+	qsort(n->groups, n->n, sizeof(*n->groups), by_function);
+	while (i < b->n || j < n->n) {
+		int c = i == b->n ? 1 : j == n->n ? -1 : by_function(&b->groups[i], &n->groups[j]);
+
+		if (!c && has_function(&b->groups[i])) {
+			struct group x = take_function(b, &i), y = take_function(n, &j);
+
+			emit(d, DIFF_FUNCTION, &x, &y);
+		} else if (c <= 0) {
+			emit(d, DIFF_GONE, &b->groups[i++], NULL);
+		} else {
+			emit(d, DIFF_NEW, NULL, &n->groups[j++]);
+		}
+	}
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct diff_row *x = a, *y = b;
+	double dx = x->delta < 0 ? -x->delta : x->delta, dy = y->delta < 0 ? -y->delta : y->delta;
+
+	if (x->known != y->known)
+		return y->known - x->known;
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	return strcmp(x->row->id, y->row->id);
+}
+
+int diff_new(const struct report *base, const struct report *next, int column, struct diff **ret_d)
+{
+	struct diff *d = calloc(1, sizeof(*d));
+	struct side b = {0}, n = {0};
+	int err = -ENOMEM;
+
+	if (!d)
+		return err;
+	d->base = base;
+	d->next = next;
+	d->column = column;
+	d->rows = calloc(base->nr_rows + next->nr_rows + 1, sizeof(*d->rows));
+	if (d->rows)
+		err = fill(&b, base, column);
+	if (!err)
+		err = fill(&n, next, column);
+	if (!err) {
+		pair_exact(d, &b, &n);
+		pair_functions(d, &b, &n);
+		qsort(d->rows, d->nr_rows, sizeof(*d->rows), by_change);
+	}
+	free(b.groups);
+	free(n.groups);
+	if (err)
+		diff_free(&d);
+	else
+		*ret_d = d;
+	return err;
+}
+
+void diff_free(struct diff **d)
+{
+	if (!*d)
+		return;
+	free((*d)->rows);
+	free(*d);
+	*d = NULL;
+}
+
+/* ---- rules ---- */
+
+static int reason_in(const struct report *r, const char *which, int column, char *buf, size_t len)
+{
+	const struct cost_column *c = &cost_columns[column];
+
+	if (c->kind == COST_STOCK && !r->has_walk)
+		return snprintf(buf, len, "%s has no picture: stocks are unknown", which);
+	if (!r->total[column].known)
+		return snprintf(buf, len, "%s has no evidence of %s", which, c->name);
+	if (c->kind == COST_FLOW && !r->duration_ns)
+		return snprintf(buf, len, "%s has no duration", which);
+	if (r->lost)
+		return snprintf(buf, len, "%s lost %llu events", which,
+				(unsigned long long)r->lost);
+	if (r->truncated)
+		return snprintf(buf, len, "%s is cut short: its recorder was killed", which);
+	return 0;
+}
+
+const char *diff_reason(const struct diff *d, int column, char *buf, size_t len)
+{
+	buf[0] = 0;
+	if (!reason_in(d->base, "base", column, buf, len))
+		reason_in(d->next, "new", column, buf, len);
+	return buf;
+}
+
+/* Factor of a suffix in a column's unit, 0 when it has no such suffix. */
+static double factor(const char *suffix, const char *unit)
+{
+	static const struct {
+		const char *unit, *suffix;
+		double factor;
+	} all[] = {
+		{"B", "B", 1},
+		{"B", "K", 1024},
+		{"B", "KiB", 1024},
+		{"B", "M", 1048576},
+		{"B", "MiB", 1048576},
+		{"B", "G", 1073741824},
+		{"B", "GiB", 1073741824},
+		{"B", "T", 1099511627776},
+		{"B", "TiB", 1099511627776},
+		{"ns", "ns", 1},
+		{"ns", "us", 1e3},
+		{"ns", "ms", 1e6},
+		{"ns", "s", 1e9},
+	};
+	size_t i;
+
+	if (!*suffix)
+		return 1;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i].unit, unit) && !strcmp(all[i].suffix, suffix))
+			return all[i].factor;
+	return 0;
+}
+
+int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_near)
+{
+	const char *op = strstr(text, ">+"), *number = op ? op + 2 : NULL;
+	char name[32], *end;
+	size_t len = op ? (size_t)(op - text) : 0;
+	double f;
+
+	/* strtod alone would take spaces, signs, hex, inf and nan. */
+	if (!len || len >= sizeof(name) || !strspn(number, "0123456789") || strpbrk(number, "xXpP"))
+		return -EINVAL;
+	memset(ret, 0, sizeof(*ret));
+	ret->text = text;
+	ret->amount = strtod(number, &end);
+	ret->percent = !strcmp(end, "%");
+	memcpy(name, text, len);
+	name[len] = 0;
+	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")])
+		return -EINVAL;
+	ret->column = cost_find(name, ret_near);
+	if (ret->column < 0)
+		return -ENOENT;
+	f = ret->percent ? 1 : factor(end, cost_columns[ret->column].unit);
+	ret->amount *= f;
+	return f > 0 ? 0 : -EINVAL;
+}
+
+void diff_judge(const struct diff *d, struct diff_rule *rule)
+{
+	double base, growth;
+
+	rule->base = diff_sum(d->base, rule->column);
+	rule->next = diff_sum(d->next, rule->column);
+	rule->verdict = DIFF_UNDECIDED;
+	if (*diff_reason(d, rule->column, rule->reason, sizeof(rule->reason)))
+		return;
+	base = diff_total(&rule->base);
+	growth = diff_total(&rule->next) - base;
+	if (rule->percent && base < 0) {
+		snprintf(rule->reason, sizeof(rule->reason), "base is negative: no percentage");
+		return;
+	}
+	/* From nothing, any growth is more than any percentage. */
+	if (growth > (rule->percent ? base * rule->amount / 100 : rule->amount))
+		rule->verdict = DIFF_FAILED;
+	else
+		rule->verdict = DIFF_PASSED;
+}

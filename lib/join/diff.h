@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Two reports side by side: which owner grew, by how much, and whether that may be judged. */
+#ifndef MP_JOIN_DIFF_H
+#define MP_JOIN_DIFF_H
+
+#include <stdio.h>
+#include "lib/join/join.h"
+
+/* Stocks as they are, flows per second of their recording. Sampled counts as inferred. */
+struct diff_value {
+	double exact, inferred, lo, hi;
+	int known;
+};
+
+static inline double diff_total(const struct diff_value *v)
+{
+	return v->exact + v->inferred;
+}
+
+enum diff_match { DIFF_EXACT, DIFF_FUNCTION, DIFF_NEW, DIFF_GONE };
+extern const char *const diff_match_names[];
+
+struct diff_row {
+	enum diff_match match;
+	const struct row *row; /* of NEW, or of BASE when gone */
+	struct diff_value base, next;
+	double delta, lo, hi;
+	int known; /* delta, lo and hi are there */
+	int significant; /* lo and hi are on the same side of 0 */
+};
+
+enum diff_verdict { DIFF_PASSED, DIFF_FAILED, DIFF_UNDECIDED };
+
+struct diff_rule {
+	const char *text;
+	int column, percent;
+	double amount;
+	/* diff_judge: */
+	enum diff_verdict verdict;
+	char reason[96];
+	struct diff_value base, next;
+};
+
+struct diff {
+	const struct report *base, *next;
+	int column;
+	struct diff_row *rows; /* without those that did not change; largest change first */
+	size_t nr_rows;
+	struct diff_rule *rules; /* the caller's */
+	size_t nr_rules;
+};
+
+/* Compares one column of two reports, which must outlive the result. 0 or -ENOMEM. */
+int diff_new(const struct report *base, const struct report *next, int column, struct diff **ret_d);
+void diff_free(struct diff **d);
+/* The innermost function that was really called: what is inlined differs from build to build. NULL
+ * unknown. */
+const char *diff_function(const struct row *row);
+/* Total of a column over a whole report. */
+struct diff_value diff_sum(const struct report *r, int column);
+/* Why a column of the two cannot be judged; "" when it can. Returns buf. */
+const char *diff_reason(const struct diff *d, int column, char *buf, size_t len);
+/* "COLUMN>+N%" or "COLUMN>+SIZE". -EINVAL malformed, -ENOENT no such column: then *ret_near. */
+int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_near);
+void diff_judge(const struct diff *d, struct diff_rule *rule);
+
+/* lib/out/diff.c: rows 0 prints all. */
+int out_diff_table(FILE *f, const struct diff *d, unsigned int rows);
+int out_diff_json(FILE *f, const struct diff *d);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * memprov-diff/1 and the same as text. */
+#include <errno.h>
+#include <string.h>
+#include <jansson.h>
+#include "lib/join/diff.h"
+
+/* ---- JSON ---- */
+
+static json_t *text(const char *s)
+{
+	json_t *j = s ? json_string(s) : json_null();
+
+	/* A path need not be UTF-8; JSON must be. */
+	if (!j) {
+		char clean[4200];
+		size_t i;
+
+		for (i = 0; s[i] && i < sizeof(clean) - 1; i++)
+			clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
+		clean[i] = 0;
+		j = json_string(clean);
+	}
+	return j;
+}
+
+/* Stocks are whole numbers; flows are per second. */
+static json_t *number(int column, double v)
+{
+	if (cost_columns[column].kind == COST_STOCK)
+		return json_integer((json_int_t)v);
+	return json_real(v);
+}
+
+static json_t *value(int column, const struct diff_value *v)
+{
+	if (!v->known)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "value", number(column, diff_total(v)), "exact",
+			 number(column, v->exact), "inferred", number(column, v->inferred));
+}
+
+static json_t *row_json(const struct diff *d, const struct diff_row *row)
+{
+	const struct row *r = row->row;
+	json_t *origin = json_object(), *delta = json_null();
+
+	json_object_set_new(origin, "kind", text(origin_kind_names[r->kind]));
+	json_object_set_new(origin, "name", text(r->name));
+	json_object_set_new(origin, "function", text(diff_function(r)));
+	if (row->known)
+		delta = json_pack("{s:o, s:o, s:o}", "value", number(d->column, row->delta), "lo",
+				  number(d->column, row->lo), "hi", number(d->column, row->hi));
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "id", r->id, "match",
+			 diff_match_names[row->match], "origin", origin, "base",
+			 value(d->column, &row->base), "new", value(d->column, &row->next), "delta",
+			 delta, "significant", row->significant);
+}
+
+static json_t *comparable(const struct diff *d)
+{
+	json_t *all = json_array(), *j;
+	char buf[96];
+	int c;
+
+	for (c = 0; c < COST_MAX; c++) {
+		diff_reason(d, c, buf, sizeof(buf));
+		j = json_pack("{s:s, s:b}", "column", cost_columns[c].name, "ok", !buf[0]);
+		json_object_set_new(j, "reason", text(buf[0] ? buf : NULL));
+		json_array_append_new(all, j);
+	}
+	return all;
+}
+
+static void rules_json(const struct diff *d, json_t *failed, json_t *undecided)
+{
+	size_t i;
+
+	for (i = 0; i < d->nr_rules; i++) {
+		const struct diff_rule *r = &d->rules[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "rule", text(r->text));
+		if (r->verdict == DIFF_FAILED) {
+			json_object_set_new(j, "row", json_null());
+			json_object_set_new(j, "base", value(r->column, &r->base));
+			json_object_set_new(j, "new", value(r->column, &r->next));
+			json_array_append(failed, j);
+		} else if (r->verdict == DIFF_UNDECIDED) {
+			json_object_set_new(j, "reason", text(r->reason));
+			json_array_append(undecided, j);
+		}
+		json_decref(j);
+	}
+}
+
+int out_diff_json(FILE *f, const struct diff *d)
+{
+	json_t *root = json_object(), *rows = json_array();
+	json_t *failed = json_array(), *undecided = json_array();
+	size_t i;
+	int err;
+
+	for (i = 0; i < d->nr_rows; i++)
+		json_array_append_new(rows, row_json(d, &d->rows[i]));
+	rules_json(d, failed, undecided);
+	json_object_set_new(root, "schema", json_string("memprov-diff/1"));
+	json_object_set_new(root, "by", json_string(cost_columns[d->column].name));
+	json_object_set_new(root, "rows", rows);
+	json_object_set_new(root, "comparable", comparable(d));
+	json_object_set_new(root, "failed", failed);
+	json_object_set_new(root, "undecided", undecided);
+	err = json_dumpf(root, f, JSON_INDENT(1)) ? -EIO : 0;
+	fputc('\n', f);
+	json_decref(root);
+	return err;
+}
+
+/* ---- text ---- */
+
+static void cell(FILE *f, int column, int known, double v, int sign)
+{
+	static const char *const suffix[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	const struct cost_column *c = &cost_columns[column];
+	const char *plus = sign && v > 0 ? "+" : "", *unit = "", *per = "";
+	char buf[48];
+	int i = 0;
+
+	if (c->kind == COST_FLOW)
+		per = "/s";
+	if (!strcmp(c->unit, "ns")) {
+		v /= 1e6;
+		unit = " ms";
+	} else if (!strcmp(c->unit, "B")) {
+		for (; (v >= 1024 || v <= -1024) && i < 4; i++)
+			v /= 1024;
+		unit = suffix[i];
+	}
+	if (!known)
+		snprintf(buf, sizeof(buf), "-");
+	else if (!strcmp(c->unit, "B"))
+		snprintf(buf, sizeof(buf), "%s%.*f %s%s", plus, i ? 2 : 0, v, unit, per);
+	else
+		snprintf(buf, sizeof(buf), "%s%.6g%s%s", plus, v, unit, per);
+	fprintf(f, "%16s", buf);
+}
+
+static void owner(FILE *f, const struct row *row)
+{
+	u32 i;
+
+	if (row->name)
+		fprintf(f, row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]", row->name);
+	for (i = 0; !row->name && i < row->nr_frames && i < 4; i++)
+		fprintf(f, "%s%s", i ? " < " : "",
+			row->frames[i].function ? row->frames[i].function : "[unknown]");
+	fprintf(f, "  (%s)\n", origin_kind_names[row->kind]);
+}
+
+static void row_text(FILE *f, const struct diff *d, const struct diff_row *row)
+{
+	cell(f, d->column, row->known, row->delta, 1);
+	fputc(row->known && !row->significant ? '?' : ' ', f);
+	cell(f, d->column, row->base.known, diff_total(&row->base), 0);
+	cell(f, d->column, row->next.known, diff_total(&row->next), 0);
+	fprintf(f, "  %-8s  ", diff_match_names[row->match]);
+	owner(f, row->row);
+}
+
+static void total_text(FILE *f, const struct diff *d)
+{
+	struct diff_value b = diff_sum(d->base, d->column), n = diff_sum(d->next, d->column);
+
+	cell(f, d->column, b.known && n.known, diff_total(&n) - diff_total(&b), 1);
+	fputc(' ', f);
+	cell(f, d->column, b.known, diff_total(&b), 0);
+	cell(f, d->column, n.known, diff_total(&n), 0);
+	fputs("            total\n", f);
+}
+
+static void rules_text(FILE *f, const struct diff *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->nr_rules; i++) {
+		const struct diff_rule *r = &d->rules[i];
+
+		if (r->verdict == DIFF_UNDECIDED) {
+			fprintf(f, "undecided: %s: %s\n", r->text, r->reason);
+			continue;
+		}
+		fprintf(f, "%s: %s:", r->verdict == DIFF_FAILED ? "failed" : "passed", r->text);
+		cell(f, r->column, 1, diff_total(&r->base), 0);
+		fputs(" to", f);
+		cell(f, r->column, 1, diff_total(&r->next), 0);
+		fputc('\n', f);
+	}
+}
+
+int out_diff_table(FILE *f, const struct diff *d, unsigned int rows)
+{
+	size_t i, n = rows && rows < d->nr_rows ? rows : d->nr_rows;
+	char buf[96];
+
+	fprintf(f, "%s, base %.1f s, new %.1f s\n", cost_columns[d->column].name,
+		(double)d->base->duration_ns / 1e9, (double)d->next->duration_ns / 1e9);
+	if (*diff_reason(d, d->column, buf, sizeof(buf)))
+		fprintf(f, "  not comparable: %s\n", buf);
+	fprintf(f, "%16s %16s%16s  %-8s  %s\n", "DELTA", "BASE", "NEW", "MATCH", "OWNER");
+	total_text(f, d);
+	for (i = 0; i < n; i++)
+		row_text(f, d, &d->rows[i]);
+	if (n < d->nr_rows)
+		fprintf(f, "  ... %zu more rows; --format json shows all\n", d->nr_rows - n);
+	if (n)
+		fputs("  ? the bounds allow no change, - no evidence\n", f);
+	rules_text(f, d);
+	return 0;
+}
