@@ -93,11 +93,22 @@ static __always_inline void fill_hdr(struct mp_hdr *hdr, u16 type, u16 size, u32
 		struct mp_ev_##name ev; \
 	}
 
+/* The reader looks by itself every few milliseconds; waking it for each record would cost more than
+ * all the rest of a probe. Only a ring that fills up calls. */
+static __always_inline u64 wake_if(void *ring, u64 above)
+{
+	return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > above ? BPF_RB_FORCE_WAKEUP
+								  : BPF_RB_NO_WAKEUP;
+}
+
+#define TOPO_WAKE   wake_if(&topo_ring, MP_TOPO_RING_BYTES / 4)
+#define DETAIL_WAKE wake_if(&detail_ring, MP_DETAIL_RING_BYTES / 4)
+
 static __always_inline void send_topo(void *rec, u32 size, u32 cls)
 {
 	struct mp_hdr *hdr = rec;
 
-	if (bpf_ringbuf_output(&topo_ring, rec, size, 0))
+	if (bpf_ringbuf_output(&topo_ring, rec, size, TOPO_WAKE))
 		count_loss(MP_LOSS_TOPO_RING, cls, hdr->space);
 }
 
@@ -105,7 +116,7 @@ static __always_inline void send_detail(void *rec, u32 size)
 {
 	struct mp_hdr *hdr = rec;
 
-	if (bpf_ringbuf_output(&detail_ring, rec, size, 0))
+	if (bpf_ringbuf_output(&detail_ring, rec, size, DETAIL_WAKE))
 		count_loss(MP_LOSS_DETAIL_RING, MP_CLASS_PAGE, hdr->space);
 }
 
@@ -176,8 +187,8 @@ static __always_inline u64 user_stack(void *ctx, u32 space, int topology)
 	buf->ev.method = MP_UNWIND_FP;
 	buf->ev.truncated = n == MP_STACK_DEPTH;
 	buf->ev.raw = 8;
-	if (topology ? bpf_ringbuf_output(&topo_ring, buf, size, 0)
-		     : bpf_ringbuf_output(&detail_ring, buf, size, 0)) {
+	if (topology ? bpf_ringbuf_output(&topo_ring, buf, size, TOPO_WAKE)
+		     : bpf_ringbuf_output(&detail_ring, buf, size, DETAIL_WAKE)) {
 		count_loss(topology ? MP_LOSS_TOPO_RING : MP_LOSS_DETAIL_RING, MP_CLASS_MAX, space);
 		return 0;
 	}

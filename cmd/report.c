@@ -139,6 +139,11 @@ static int print(const struct options *o, const struct report *r, const struct o
 
 	if (!format)
 		format = o->by && !o->output && !isatty(1) ? "folded" : "table";
+	if (!strcmp(format, "folded") && !cost_columns[out->column].additive)
+		return fail("report", "column %s is not additive: folded stacks cannot show it",
+			    cost_columns[out->column].name);
+	if (strcmp(format, "folded") && strcmp(format, "table") && strcmp(format, "json"))
+		return usage();
 	if (o->output) {
 		f = fopen(o->output, "we");
 		if (!f)
@@ -154,13 +159,8 @@ static int print(const struct options *o, const struct report *r, const struct o
 		err = out_table(f, r, out);
 	else if (!strcmp(format, "json"))
 		err = out_json(f, r, out);
-	else if (!strcmp(format, "folded") && cost_columns[out->column].additive)
-		err = out_folded(f, r, out->column);
-	else if (!strcmp(format, "folded"))
-		return fail("report", "column %s is not additive: folded stacks cannot show it",
-			    cost_columns[out->column].name);
 	else
-		return usage();
+		err = out_folded(f, r, out->column);
 	if (f != stdout && fclose(f))
 		err = -errno;
 	if (err == -ENOENT)

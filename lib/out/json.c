@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * memprov-report/1. The only user of jansson. */
+ * memprov-report/1. */
 #include <errno.h>
 #include <string.h>
 #include <jansson.h>
@@ -14,7 +14,7 @@ static json_t *text(const char *s)
 		char clean[4200];
 		size_t i;
 
-		for (i = 0; s[i] && i < sizeof(clean) - 1; i++)
+		for (i = 0; i < sizeof(clean) - 1 && s[i]; i++)
 			clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
 		clean[i] = 0;
 		j = json_string(clean);

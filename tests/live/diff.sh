@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Two seeds of the demo: what grew between them is what the demo says it mapped more.
+set -euo pipefail
+# shellcheck source=tests/live/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+need_bpf
+[ -x "$build/demo" ] || fail "no $build/demo: build the demo target"
+
+# record_seed NAME SEED: $dir/NAME is the trace, $dir/NAME.oracle what the demo says.
+record_seed() {
+	trace=$dir/$1
+	start_command "$build/demo" "$2"
+	start_record
+	go
+	stop_record
+	cp "$oracle" "$dir/$1.oracle"
+	stop_work
+}
+
+# expect STATUS WHAT DIFF-ARGUMENT...
+expect() {
+	local want=$1 what=$2 status=0
+	shift 2
+	"$memprov" diff "$@" >"$dir/out" 2>"$dir/err" || status=$?
+	[ "$status" = "$want" ] || fail "$what: exit status $status, not $want: $(cat "$dir/err")"
+}
+
+# The demo leaves files when it is killed.
+export TMPDIR=$dir
+record_seed base 1
+record_seed new 2
+
+expect 0 "a file with itself" "$dir/base" "$dir/base" --format json
+cp "$dir/out" "$dir/self.json"
+expect 0 "two seeds" "$dir/base" "$dir/new" --format json
+cp "$dir/out" "$dir/two.json"
+
+python3 - "$dir" <<'END' || fail "the difference is wrong"
+import json
+import sys
+
+directory = sys.argv[1]
+
+
+def load(name):
+    with open(f"{directory}/{name}", encoding="utf-8") as lines:
+        return json.load(lines)
+
+
+def oracle(name):
+    with open(f"{directory}/{name}.oracle", encoding="utf-8") as lines:
+        truths = [json.loads(line) for line in lines if line.startswith("{")]
+    return {t["owner"]: t["resident"] for t in truths if "object" not in t}
+
+
+wrong = 0
+if load("self.json")["rows"]:
+    print("a file differs from itself:", load("self.json")["rows"])
+    wrong = 1
+diff, base, new = load("two.json"), oracle("base"), oracle("new")
+assert diff["schema"] == "memprov-diff/1"
+assert base.keys() == new.keys() and base != new
+for owner in sorted(base):
+    rows = [r for r in diff["rows"] if r["origin"]["function"] == owner]
+    want, got = new[owner] - base[owner], sum(r["delta"]["value"] for r in rows)
+    good = want == got and all(r["match"] == "exact" and r["significant"] for r in rows)
+    print(f"{'ok' if good else 'WRONG'} {owner}: grew by {want}, diff says {got}")
+    wrong |= not good
+sys.exit(wrong)
+END
+
+expect 0 "a rule that holds" "$dir/base" "$dir/new" --fail-on 'resident>+1G' --fail-on 'resident>+900%'
+# One of the two directions is growth.
+if "$memprov" diff "$dir/base" "$dir/new" --fail-on 'resident>+0' >"$dir/out"; then
+	expect 4 "a rule that trips" "$dir/new" "$dir/base" --fail-on 'resident>+0'
+else
+	expect 4 "a rule that trips" "$dir/base" "$dir/new" --fail-on 'resident>+0'
+	expect 0 "shrinking" "$dir/new" "$dir/base" --fail-on 'resident>+0'
+fi
+
+# A process that sleeps faults on nothing: that column has no evidence.
+start_command bash -c 'echo ready $$; exec sleep 60'
+await grep -q sleep "/proc/$pid/comm"
+sleep 0.2
+"$memprov" record -p "$pid" -w 0.2s -o "$dir/idle" 2>"$dir/record.err" || fail "record of an idle process"
+stop_work
+expect 3 "a flow without evidence" "$dir/idle" "$dir/new" --fail-on 'faults>+900%'
+grep -q "^undecided: faults>+900%: base has no evidence" "$dir/out" || fail "no reason: $(cat "$dir/out")"
+expect 4 "failed beats undecided" "$dir/idle" "$dir/new" --fail-on 'faults>+900%' --fail-on 'resident>+0'
+expect 0 "no rule, nothing to judge" "$dir/idle" "$dir/new" --by faults
+# A file that ends in the middle.
+head -c "$(($(stat -c %s "$dir/new") - 9))" "$dir/new" >"$dir/cut"
+expect 3 "a file cut short" "$dir/base" "$dir/cut" --fail-on 'resident>+900%'
+expect 1 "an unknown column" "$dir/base" "$dir/new" --fail-on 'residnt>+5%'
+grep -q "nearest is resident" "$dir/err" || fail "no nearest column"
+for rule in resident 'resident>5%' 'resident>+' 'resident>+5Q' 'resident>+-5%' 'resident>+5%%'; do
+	expect 2 "malformed rule $rule" "$dir/base" "$dir/new" --fail-on "$rule"
+done
+expect 2 "one file" "$dir/base"
+cp "$dir/base" "$dir/memprov.data.old"
+cp "$dir/new" "$dir/memprov.data"
+cd "$dir"
+expect 0 "the default files" --format json
+cmp "$dir/out" "$dir/two.json" || fail "the default files are not memprov.data.old and memprov.data"
