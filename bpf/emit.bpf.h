@@ -160,10 +160,10 @@ static __always_inline u64 user_stack(void *ctx, u32 space, int topology)
 	n = (u32)len / 8;
 	if (n > MP_STACK_DEPTH)
 		n = MP_STACK_DEPTH;
-	if (bpf_probe_read_user(&top, sizeof(top), (void *)BPF_CORE_READ(regs, sp)))
+	if (bpf_probe_read_user(&top, sizeof(top), (void *)regs->sp))
 		top = 0;
 	/* Data near the stack or no address at all cannot be a return address. */
-	if (top < 0x10000 || top >> 47 || top - BPF_CORE_READ(regs, sp) + (8 << 20) < (16 << 20))
+	if (top < 0x10000 || top >> 47 || top - regs->sp + (8 << 20) < (16 << 20))
 		top = 0;
 	for (i = 0; i < MP_STACK_DEPTH; i++) {
 		if (i >= n)

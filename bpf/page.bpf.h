@@ -53,11 +53,10 @@ static __always_inline struct open_fault *fault_here(void)
 	struct open_fault *f = bpf_map_lookup_elem(&open_faults, &tid);
 	struct pt_regs *regs;
 
-	if (!f || f->reclaim)
+	if (!f || f->committed || f->reclaim)
 		return NULL;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (BPF_CORE_READ(regs, ip) != f->ip || BPF_CORE_READ(regs, sp) != f->sp ||
-	    BPF_CORE_READ(regs, orig_ax) != (unsigned long)-1)
+	if (regs->ip != f->ip || regs->sp != f->sp || regs->orig_ax != (unsigned long)-1)
 		return NULL;
 	return f;
 }
@@ -92,7 +91,7 @@ int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migra
 	if ((gfp & (GFP_MOVABLE | GFP_NORETRY)) != GFP_MOVABLE || !current_space())
 		return 0;
 	f = fault_here();
-	if (!f || f->committed)
+	if (!f)
 		return 0;
 	if (f->candidates < 0xffff)
 		f->candidates++;
@@ -112,7 +111,7 @@ int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 	if (member == MEMBER_SWAP || !current_space())
 		return 0;
 	f = fault_here();
-	if (!f || f->committed || BPF_CORE_READ(bpf_get_current_task_btf(), mm) != mm)
+	if (!f || bpf_get_current_task_btf()->mm != mm)
 		return 0;
 	commit(ctx, f, member);
 	return 0;

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Every long option, column and event is in its page.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+status=0
+need() { # PAGE WORD WHAT
+	grep -qw -e "$2" <<<"$(sed 's/\\-/-/g' "$1")" || {
+		echo "FAIL $3 $2 is not in $1"
+		status=1
+	}
+}
+for opt in $(sed -n 's/^\t*{"\([a-z-]*\)", \(required\|no\)_argument.*/\1/p' cmd/*.c); do
+	need man/memprov.1 "--$opt" option
+done
+for col in $(sed -n 's/^MP_COST([A-Z]*, *\([a-z]*\),.*/\1/p' lib/join/cost.def); do
+	need man/memprov.1 "$col" column
+done
+for event in $(sed -n 's/^MP_EVENT(\([A-Z_]*\),.*/\1/p' bpf/shared/event.def); do
+	need man/memprov-trace.5 "$event" event
+done
+for field in $(sed -n 's/^MP_FIELD([a-z_]*, [us0-9]*, \([a-z_0-9]*\),.*/\1/p' bpf/shared/event.def | sort -u); do
+	need man/memprov-trace.5 "$field" field
+done
+for verb in $(sed -n 's/^\t*{"\([a-z]*\)", cmd_.*/\1/p' cmd/main.c); do
+	need man/memprov.1 "$verb" verb
+done
+[ $status = 0 ] && echo "ok docs"
+exit $status
