@@ -21,7 +21,7 @@ struct {
 	__uint(max_entries, MP_DETAIL_RING_BYTES);
 } detail_ring SEC(".maps");
 
-/* tgid -> space id: whom we follow. */
+/* tgid -> space id (and MP_TARGET_JOINED): whom we follow. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MP_MAX_TARGETS);
@@ -126,7 +126,7 @@ static __always_inline u32 current_space(void)
 	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	u32 *space = bpf_map_lookup_elem(&targets, &tgid);
 
-	return space ? *space : 0;
+	return space ? *space & ~MP_TARGET_JOINED : 0;
 }
 
 static __always_inline u64 mix(u64 h, u64 v)

@@ -39,22 +39,28 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	u32 ptgid = parent->tgid, ctgid = child->tgid, space;
 	u32 *pspace;
 
-	if (!cfg_follow_forks || ptgid == ctgid)
+	if (ptgid == ctgid)
 		return 0;
 	pspace = bpf_map_lookup_elem(&targets, &ptgid);
 	if (!pspace)
 		return 0;
+	/* vfork and CLONE_VM: whoever shares the space can map and unmap in it, so it is followed
+	 * whether children are wanted or not. */
 	if (child->mm == parent->mm) {
-		space = *pspace;
-		if (bpf_map_update_elem(&targets, &ctgid, &space, BPF_ANY))
+		u32 joined = *pspace | MP_TARGET_JOINED;
+
+		space = *pspace & ~MP_TARGET_JOINED;
+		if (bpf_map_update_elem(&targets, &ctgid, &joined, BPF_ANY))
 			count_loss(MP_LOSS_SPACE_MAP, MP_CLASS_SPACE, space);
 		else
 			send_space(space, 0, child, MP_SPACE_JOIN);
 		return 0;
 	}
-	space = new_space(ctgid, *pspace);
+	if (!cfg_follow_forks)
+		return 0;
+	space = new_space(ctgid, *pspace & ~MP_TARGET_JOINED);
 	if (space)
-		send_space(space, *pspace, child, MP_SPACE_FORK);
+		send_space(space, *pspace & ~MP_TARGET_JOINED, child, MP_SPACE_FORK);
 	return 0;
 }
 
@@ -75,8 +81,12 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 
 	if (!found)
 		return 0;
-	old = *found;
+	old = *found & ~MP_TARGET_JOINED;
 	send_leave(old, tgid);
+	if (*found & MP_TARGET_JOINED && !cfg_follow_forks) {
+		bpf_map_delete_elem(&targets, &tgid);
+		return 0;
+	}
 	space = new_space(tgid, old);
 	if (space)
 		send_space(space, 0, task, MP_SPACE_EXEC);
@@ -92,7 +102,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* An exited leader leaves its threads, and the space, alive. */
 	if (!space || task->signal->live.counter > 0)
 		return 0;
-	send_leave(*space, tgid);
+	send_leave(*space & ~MP_TARGET_JOINED, tgid);
 	bpf_map_delete_elem(&targets, &tgid);
 	return 0;
 }

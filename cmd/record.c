@@ -112,23 +112,6 @@ static int parse_pids(struct options *o, const char *text)
 	return 0;
 }
 
-/* 1 yes, 0 a kernel thread or zombie, -1 no such process. */
-static int has_memory(pid_t pid)
-{
-	char path[64], line[256];
-	int mm = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	while (!mm && fgets(line, sizeof(line), f))
-		mm = !strncmp(line, "VmSize:", 7);
-	fclose(f);
-	return mm;
-}
-
 /* Every process of a cgroup, v1 or v2, named by its folder. */
 static int add_cgroup(struct options *o, const char *dir)
 {
@@ -166,7 +149,8 @@ static void add_comm(struct options *o, const char *comm)
 			continue;
 		if (fgets(have, sizeof(have), f)) {
 			have[strcspn(have, "\n")] = 0;
-			if ((comm ? !strcmp(have, comm) : has_memory((pid_t)atol(d->d_name)) > 0) &&
+			if ((comm ? !strcmp(have, comm)
+				  : snapshot_thread((pid_t)atol(d->d_name)) > 0) &&
 			    atol(d->d_name) != getpid())
 				o->pids[o->nr_pids++] = (pid_t)atol(d->d_name);
 		}
@@ -263,7 +247,7 @@ static int check_pids(const struct options *o)
 	int i, has;
 
 	for (i = 0; i < o->nr_pids; i++) {
-		has = has_memory(o->pids[i]);
+		has = snapshot_thread(o->pids[i]);
 		if (has < 0)
 			return fail("record", "no process %d: check the PID with ps",
 				    (int)o->pids[i]);
@@ -430,14 +414,9 @@ static pid_t spawn(char **argv, int *ret_fd, int *ret_err)
 
 static int alive(struct recording *r)
 {
-	int i;
-
 	if (r->child)
 		return waitpid(r->child, &r->child_status, WNOHANG) != r->child;
-	for (i = 0; i < r->o->nr_pids; i++)
-		if (!kill(r->o->pids[i], 0) || errno == EPERM)
-			return 1;
-	return 0;
+	return session_alive(r->s);
 }
 
 static int follow(struct recording *r, u64 began)
@@ -513,7 +492,7 @@ static int start(struct recording *r, int go_fd)
 	s64 space;
 
 	for (i = 0; i < r->o->nr_pids && !err; i++) {
-		if (has_memory(r->o->pids[i]) < 1)
+		if (snapshot_thread(r->o->pids[i]) <= 0)
 			continue; /* gone since it was listed */
 		space = session_add(r->s, r->o->pids[i]);
 		err = space < 0 ? (int)space : 0;

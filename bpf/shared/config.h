@@ -12,6 +12,9 @@
 #define MP_MAX_STACKS	     65536
 #define MP_MAX_INFLIGHT	     16384
 
+/* In a value of the targets map: the process shares a space it did not bring. */
+#define MP_TARGET_JOINED 0x80000000u
+
 struct mp_space_loss {
 	u64 lost[MP_CLASS_MAX];
 };

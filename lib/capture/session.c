@@ -194,6 +194,7 @@ int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), 
 		prev = &key;
 		if (bpf_map_lookup_elem(fd, &key, &space))
 			continue;
+		space &= ~MP_TARGET_JOINED;
 		for (i = 0; i < n && seen[i] != space; i++)
 			;
 		if (i < n)
@@ -202,6 +203,13 @@ int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), 
 		err = fn(ctx, (pid_t)key, space);
 	}
 	return err;
+}
+
+int session_alive(struct session *s)
+{
+	u32 key;
+
+	return !bpf_map_get_next_key(bpf_map__fd(s->skel->maps.targets), NULL, &key);
 }
 
 int session_poll(struct session *s, int timeout_ms)

@@ -20,6 +20,8 @@ u64 session_seq(const struct session *s);
 /* Calls fn once for each space that is alive, with one of its processes. Stops when fn returns
  * non-zero. */
 int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), void *ctx);
+/* Is any process still followed? A zombie is not. */
+int session_alive(struct session *s);
 /* Drain both rings, waiting at most timeout_ms. 0 or -errno (of the sink: -EFBIG, -ENOSPC). */
 int session_poll(struct session *s, int timeout_ms);
 u64 session_events(const struct session *s);

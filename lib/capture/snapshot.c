@@ -438,6 +438,41 @@ static int walk_smaps(struct walker *k, FILE *f)
 	return err;
 }
 
+static int thread_has_memory(pid_t tid)
+{
+	FILE *f = proc_open(tid, "status");
+	char line[256];
+	int mm = 0;
+
+	if (!f)
+		return 0;
+	while (!mm && fgets(line, sizeof(line), f))
+		mm = !strncmp(line, "VmSize:", 7);
+	fclose(f);
+	return mm;
+}
+
+pid_t snapshot_thread(pid_t pid)
+{
+	struct dirent *d;
+	char path[64];
+	pid_t found = 0;
+	DIR *dir;
+
+	if (thread_has_memory(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return -ESRCH;
+	while (!found && (d = readdir(dir)))
+		if (isdigit((unsigned char)d->d_name[0]) &&
+		    thread_has_memory((pid_t)atol(d->d_name)))
+			found = (pid_t)atol(d->d_name);
+	closedir(dir);
+	return found;
+}
+
 static int all_stopped(pid_t pid)
 {
 	char path[64], buf[512], *p;
@@ -506,11 +541,16 @@ int snapshot_take(pid_t pid, u32 space, u32 walk_id, struct trace_writer *w, sna
 
 	if (!k || !s)
 		goto out;
+	k->pagemap = k->kflags = k->kcount = -1;
+	pid = snapshot_thread(pid);
+	if (pid <= 0) {
+		err = -ESRCH;
+		goto out;
+	}
 	s->space = space;
 	s->walk = walk_id;
 	k->s = s;
 	k->w = w;
-	k->pagemap = k->kflags = k->kcount = -1;
 	err = kpage_open(k, pid);
 	if (err)
 		goto out;

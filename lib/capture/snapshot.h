@@ -10,6 +10,10 @@
 
 struct snapshot;
 
+/* A thread of pid that still has its memory: /proc/PID shows nothing once the leader has exited. Returns
+ * its tid, -ESRCH when there is no such process, 0 when no thread has memory (kernel thread, zombie). */
+pid_t snapshot_thread(pid_t pid);
+
 typedef u64 (*snapshot_seq_fn)(void *ctx); /* draws the current sequence number */
 
 /* Take a picture of pid. Strings are interned in w, records stay in memory until written. -ESRCH

@@ -102,6 +102,14 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 		int found = ledger_next(p->ledger, rec->space, at, &iv);
 		u64 stop = found && iv.start < v->end ? iv.start : v->end;
 
+		/* A mapping that grows down does so without a call: what lies under it is its own.
+		 */
+		if (stop > at && v->flags & MP_VMA_STACK && found && iv.start == stop &&
+		    stop < v->end && p->origins[iv.origin].kind == ORIGIN_MMAP) {
+			err = ledger_map(p->ledger, rec->space, at, stop, iv.origin);
+			at = stop;
+			continue;
+		}
 		if (stop > at) {
 			err = claim(p, rec->space, at, stop, v);
 			at = stop;
@@ -230,8 +238,18 @@ static void charge_pages(struct replay *p, u32 owner, const struct mp_ev_run *ru
 	p->r->class_bytes[p->origins[owner].kind] += (u64)bytes;
 }
 
+/* The first picture of a space is where growth counts from; it may be the last one too. */
+static void charge_part(struct replay *p, u32 owner, const struct mp_ev_run *run, u64 from, u64 to,
+			int first, int final)
+{
+	if (first && run->flags & MP_PAGE_RESIDENT)
+		p->origins[owner].resident_start += to - from;
+	if (final)
+		charge_pages(p, owner, run, from, (to - from) / MP_PAGE_SIZE);
+}
+
 static void charge_range(struct replay *p, u32 space, u32 mapping, const struct mp_ev_run *run,
-			 u64 start, u64 end, int final)
+			 u64 start, u64 end, int first, int final)
 {
 	u64 at = start, from = start;
 	u32 owner = 0, next;
@@ -239,18 +257,12 @@ static void charge_range(struct replay *p, u32 space, u32 mapping, const struct 
 	for (; at < end; at += MP_PAGE_SIZE) {
 		next = page_owner(p, space, at, mapping);
 		if (owner && next != owner) {
-			if (final)
-				charge_pages(p, owner, run, from, (at - from) / MP_PAGE_SIZE);
-			else if (run->flags & MP_PAGE_RESIDENT)
-				p->origins[owner].resident_start += at - from;
+			charge_part(p, owner, run, from, at, first, final);
 			from = at;
 		}
 		owner = next;
 	}
-	if (final)
-		charge_pages(p, owner, run, from, (end - from) / MP_PAGE_SIZE);
-	else if (run->flags & MP_PAGE_RESIDENT)
-		p->origins[owner].resident_start += end - from;
+	charge_part(p, owner, run, from, end, first, final);
 }
 
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
@@ -259,9 +271,10 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 	struct space_state *s = space_get(p, rec->space);
 	u64 at = run->start, end = run->start + run->pages * MP_PAGE_SIZE, stop;
 	struct ledger_interval iv;
+	int first = s && !s->pictures && s->attached;
 	u32 mapping;
 
-	if (!s || end <= at || (!final && s->pictures))
+	if (!s || end <= at || (!final && !first))
 		return 0;
 	while (at < end && !p->err) {
 		if (ledger_next(p->ledger, rec->space, at, &iv) && iv.start <= at) {
@@ -274,7 +287,7 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 					     "unmapped while walked");
 		}
 		if (mapping)
-			charge_range(p, rec->space, mapping, run, at, stop, final);
+			charge_range(p, rec->space, mapping, run, at, stop, first, final);
 		at = stop;
 	}
 	return p->err;
