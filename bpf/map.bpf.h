@@ -22,7 +22,7 @@ struct {
 
 #define PAGE_UP(x) (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
 
-/* x86-64 numbers; 32-bit programs use others and are not followed. */
+/* x86-64 numbers. */
 enum { NR_MMAP = 9, NR_MUNMAP = 11, NR_BRK = 12, NR_MREMAP = 25, NR_MADVISE = 28 };
 
 static __always_inline void call_enter(struct pt_regs *regs, u32 space)
@@ -140,11 +140,36 @@ static __always_inline int is_map_call(long id)
 	       id == NR_MADVISE;
 }
 
+/* The 32-bit table (int 0x80 from any program) numbers calls otherwise. Its mapping calls are not
+ * decoded: they are a named loss, so that nothing they touched stays exact. */
+#define TS_COMPAT 2
+
+static __always_inline int is_compat(void)
+{
+	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
+}
+
+static __always_inline void compat_enter(long id)
+{
+	u32 space;
+
+	/* brk, mmap, munmap, mremap, mmap2, madvise, ipc (shmat) of the 32-bit table */
+	if (id != 45 && id != 90 && id != 91 && id != 163 && id != 192 && id != 219 && id != 117)
+		return;
+	space = current_space();
+	if (space)
+		count_loss(MP_LOSS_COMPAT, MP_CLASS_MAP, space);
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
 	u32 space;
 
+	if (is_compat()) {
+		compat_enter(id);
+		return 0;
+	}
 	if (!is_map_call(id))
 		return 0;
 	space = current_space();
@@ -165,7 +190,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	u32 space;
 	int failed = ret < 0 && ret > -4096;
 
-	if (!is_map_call(id))
+	if (!is_map_call(id) || is_compat())
 		return 0;
 	space = current_space();
 	if (!space || !call_exit(&f))
@@ -174,7 +199,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		send_map(ctx, space, ret, ret + PAGE_UP(f.args[1]), MP_MAP_MMAP, &f);
 	else if (id == NR_MREMAP && !failed)
 		mremap_exit(ctx, space, &f, ret);
-	else if (id == NR_BRK)
+	else if (id == NR_BRK && !failed)
 		brk_exit(ctx, space, &f, ret);
 	else if (id == NR_MADVISE && !failed)
 		madvise_exit(ctx, space, &f);

@@ -24,7 +24,12 @@ struct signal_struct {
 	} live;
 };
 
+struct thread_info {
+	u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	pid_t pid;
 	pid_t tgid;
 	struct mm_struct *mm;

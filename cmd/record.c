@@ -83,6 +83,8 @@ static u64 parse_size(const char *text)
 	char *end;
 	unsigned long long v = strtoull(text, &end, 10);
 
+	if (!isdigit((unsigned char)*text) || v >> 32)
+		return 0;
 	switch (toupper((unsigned char)*end)) {
 	case 'G':
 		v <<= 10; /* fall through */
@@ -105,9 +107,15 @@ static int parse_pids(struct options *o, const char *text)
 	for (; *text; text = *end ? end + 1 : end) {
 		long v = strtol(text, &end, 10);
 
-		if (end == text || (*end && *end != ',') || v <= 0 || o->nr_pids == MAX_PIDS)
+		int i;
+
+		if (end == text || (*end && (*end != ',' || !end[1])) || v <= 0 || v > 1 << 22 ||
+		    o->nr_pids == MAX_PIDS)
 			return -1;
-		o->pids[o->nr_pids++] = (pid_t)v;
+		for (i = 0; i < o->nr_pids && o->pids[i] != v; i++)
+			;
+		if (i == o->nr_pids)
+			o->pids[o->nr_pids++] = (pid_t)v;
 	}
 	return 0;
 }
@@ -442,6 +450,8 @@ static int follow(struct recording *r, u64 began)
 		if (!err && now >= r->next_walk_ns) {
 			r->walk++;
 			err = take_all(r);
+			if (!err)
+				err = trace_writer_flush(r->w);
 		}
 		if (tty && ++tick % 20 == 0)
 			fprintf(stderr, "\r%6.1f s  %llu events  lost %llu  %llu KiB ",
@@ -460,6 +470,17 @@ static int follow(struct recording *r, u64 began)
 	return err;
 }
 
+static int put_file_full(struct recording *r)
+{
+	struct mp_ev_loss loss = {
+		.count = 1,
+		.cause = MP_LOSS_FILE_FULL,
+		.cls = MP_CLASS_MAX,
+	};
+
+	return put(r, MP_EV_LOSS, &loss, sizeof(loss));
+}
+
 static int finish(struct recording *r)
 {
 	struct mp_ev_end end = {.reason = (u64)r->end};
@@ -467,15 +488,20 @@ static int finish(struct recording *r)
 	int err;
 
 	r->walk++;
-	err = r->end == MP_END_TARGET ? 0 : take_all(r);
+	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : take_all(r);
 	if (!err)
 		err = session_stop(r->s);
-	if (!err)
+	if (!err || err == -EFBIG)
 		err = write_pictures(r);
 	if (!err)
 		err = trace_writer_flush(r->w);
 	if (!err)
 		err = symbolize(r->o->output, r->w);
+	/* The writer keeps room for these two behind a full file. */
+	if (err == -EFBIG) {
+		end.reason = r->end = MP_END_SIZE;
+		err = put_file_full(r);
+	}
 	if (!err)
 		err = put(r, MP_EV_END, &end, sizeof(end));
 	if (!err)
@@ -483,7 +509,7 @@ static int finish(struct recording *r)
 			r->o->output, (unsigned long long)session_events(r->s),
 			(unsigned long long)lost,
 			(unsigned long long)trace_writer_bytes(r->w) / 1024);
-	return err == -EFBIG ? 0 : err;
+	return err;
 }
 
 static int start(struct recording *r, int go_fd)
@@ -515,6 +541,9 @@ static int start(struct recording *r, int go_fd)
 		}
 		if (!err)
 			err = write_pictures(r);
+		/* A recorder killed from now on leaves a picture. */
+		if (!err)
+			err = trace_writer_flush(r->w);
 	} else if (write(go_fd, "g", 1) != 1) {
 		err = -errno;
 	}
@@ -572,7 +601,7 @@ static int run(struct recording *r)
 				      "and CAP_SYS_PTRACE");
 	if (err)
 		return fail("record", "%s: %s", r->o->output, strerror(-err));
-	return status ? status : lost ? EXIT_LOSS : 0;
+	return status ? status : lost || r->end == MP_END_SIZE ? EXIT_LOSS : 0;
 }
 
 int cmd_record(int argc, char **argv)

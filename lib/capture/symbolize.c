@@ -194,7 +194,8 @@ static int resolve_all(struct work *k, struct trace_writer *w)
 	size_t i;
 	int err = 0;
 
-	qsort(k->places, k->nr, sizeof(*k->places), by_place);
+	if (k->nr)
+		qsort(k->places, k->nr, sizeof(*k->places), by_place);
 	for (i = 0; i < k->nr && !err; i++) {
 		struct place *at = &k->places[i];
 		struct space *s = space_of(k, at->space);

@@ -421,6 +421,9 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 	struct report *r = p->r;
 
 	switch (rec->type) {
+	case MP_EV_END:
+		r->end = (int)trace_body(rec, end)->reason;
+		break;
 	case MP_EV_SESSION:
 		r->start_realtime = ses->start_realtime;
 		r->host = trace_reader_string(r->reader, ses->host);
@@ -464,7 +467,8 @@ static int load(struct replay *p)
 	}
 	if (err || n < 0)
 		return err ? err : n;
-	qsort(p->items, p->nr_items, sizeof(*p->items), by_seq);
+	if (p->nr_items)
+		qsort(p->items, p->nr_items, sizeof(*p->items), by_seq);
 	p->r->mp_events = p->nr_items;
 	p->r->truncated = trace_reader_truncated(p->r->reader);
 	return 0;
@@ -602,6 +606,7 @@ int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
 	p.r = calloc(1, sizeof(*p.r));
 	if (!p.r)
 		return -ENOMEM;
+	p.r->end = -1;
 	err = trace_reader_open(path, &p.r->reader);
 	if (!err)
 		err = ledger_new(&p.ledger);

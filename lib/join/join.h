@@ -107,6 +107,7 @@ struct report {
 	struct loss_cause losses[MP_LOSS_MAX];
 	u64 lost, mp_events, unknown_frames, frames;
 	int truncated, stable, has_walk;
+	int end; /* enum mp_end, -1: the recording did not end in order */
 	u64 class_bytes[ORIGIN_KINDS];
 	struct trace_reader *reader; /* strings live here */
 	void *priv;

@@ -52,8 +52,10 @@ static int build(struct replay *p, struct index *ix)
 		else if (rec->type == MP_EV_SYMBOL)
 			ix->symbols[ix->nr_symbols++] = rec;
 	}
-	qsort(ix->stacks, ix->nr_stacks, sizeof(*ix->stacks), by_stack);
-	qsort(ix->symbols, ix->nr_symbols, sizeof(*ix->symbols), by_addr);
+	if (ix->nr_stacks)
+		qsort(ix->stacks, ix->nr_stacks, sizeof(*ix->stacks), by_stack);
+	if (ix->nr_symbols)
+		qsort(ix->symbols, ix->nr_symbols, sizeof(*ix->symbols), by_addr);
 	return 0;
 }
 
@@ -337,5 +339,6 @@ static int by_cost(const void *a, const void *b)
 void join_sort(struct report *r, int column)
 {
 	sort_column = column;
-	qsort(r->rows, r->nr_rows, sizeof(*r->rows), by_cost);
+	if (r->nr_rows)
+		qsort(r->rows, r->nr_rows, sizeof(*r->rows), by_cost);
 }

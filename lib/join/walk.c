@@ -76,6 +76,15 @@ static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct m
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
+/* The picture shows another object than the ledger has: mapped as a file, or remapped unseen
+ * (shmat). */
+static int is_stale(const struct origin *o, const struct mp_ev_vma *v, const char *name)
+{
+	int object = o->kind == ORIGIN_FILE || o->kind == ORIGIN_SHMEM;
+
+	return is_object(v, name) ? !object || o->name != v->name : object;
+}
+
 int walk_vma(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_vma *v = trace_body(rec, vma);
@@ -116,8 +125,7 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 			continue;
 		}
 		stop = iv.end < v->end ? iv.end : v->end;
-		if (is_object(v, name) && (p->origins[iv.origin].kind == ORIGIN_MMAP ||
-					   p->origins[iv.origin].kind == ORIGIN_BRK))
+		if (is_stale(&p->origins[iv.origin], v, name))
 			err = claim(p, rec->space, at, stop, v);
 		at = stop;
 	}

@@ -115,6 +115,7 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "arch", text(r->arch));
 	json_object_set_new(j, "start", json_integer((json_int_t)r->start_realtime));
 	json_object_set_new(j, "duration_ns", json_integer((json_int_t)r->duration_ns));
+	json_object_set_new(j, "complete", json_boolean(r->end >= 0 && r->end != MP_END_SIZE));
 	json_object_set_new(j, "truncated", json_boolean(r->truncated));
 	json_object_set_new(j, "targets", targets);
 	json_object_set_new(j, "hooks", hooks);

@@ -68,10 +68,14 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		(unsigned long long)r->lost);
 	provider_line(f, r);
 	fputc('\n', f);
-	if (!r->has_walk) {
-		fputs("  no picture: the process ended before one could be taken; stocks are "
-		      "unknown\n",
+	if (r->end < 0)
+		fputs("  the recording did not end in order: later events, names and losses are "
+		      "missing\n",
 		      f);
+	if (r->end == MP_END_SIZE)
+		fputs("  stopped at --max-size: what came later is missing\n", f);
+	if (!r->has_walk) {
+		fputs("  no picture in the file: stocks are unknown\n", f);
 		return;
 	}
 	fprintf(f,
