@@ -616,7 +616,7 @@ int cmd_record(int argc, char **argv)
 	if (check_pids(&o))
 		return 1;
 	if (o.dry_run) {
-		puts("no allocator probe; one tracepoint program per fault (about 1 us on this "
+		puts("no allocator probe; one tracepoint program per fault (about 2 us on this "
 		     "kind of machine)\n"
 		     "and per mapping call; one walk of the page tables a second, at most 2% of a "
 		     "core");

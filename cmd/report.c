@@ -140,7 +140,9 @@ static int print(const struct options *o, const struct report *r, const struct o
 	if (!format)
 		format = o->by && !o->output && !isatty(1) ? "folded" : "table";
 	if (!strcmp(format, "folded") && !cost_columns[out->column].additive)
-		return fail("report", "column %s is not additive: folded stacks cannot show it",
+		return fail("report",
+			    "column %s is not additive: folded stacks cannot show it; use --format "
+			    "table",
 			    cost_columns[out->column].name);
 	if (strcmp(format, "folded") && strcmp(format, "table") && strcmp(format, "json"))
 		return usage();

@@ -172,7 +172,7 @@ static int write_frame(struct trace_writer *w, const struct place *at, const str
 	s64 id = trace_string(w, f->build_id), file = trace_string(w, f->file);
 
 	if (fn < 0 || mod < 0 || id < 0 || file < 0)
-		return -EIO;
+		return (int)(fn < 0 ? fn : mod < 0 ? mod : id < 0 ? id : file);
 	rec.hdr.type = MP_EV_SYMBOL;
 	rec.hdr.size = sizeof(rec);
 	rec.hdr.space = at->space;

@@ -382,24 +382,28 @@ void walk_check(struct replay *p, const struct mp_hdr *rec)
 	}
 }
 
-static void judge(struct check *c, s64 sum)
+/* Equal readings prove nothing for a process that ran on: it may have come back to the same size.
+ */
+static void judge(struct check *c, s64 sum, int stable)
 {
 	u64 lo = c->kernel < c->kernel_before ? c->kernel : c->kernel_before;
 	u64 hi = c->kernel > c->kernel_before ? c->kernel : c->kernel_before;
+	u64 off;
 
 	c->residual = (s64)c->kernel - sum;
-	if (lo == hi) {
-		u64 off = (u64)(c->residual < 0 ? -c->residual : c->residual);
-
-		if (off < c->tolerance)
-			c->residual = 0;
-		c->status = off < c->tolerance || !off ? CHECK_OK : CHECK_RESIDUAL;
-		c->reason = "two equal readings around the walk";
+	off = (u64)(c->residual < 0 ? -c->residual : c->residual);
+	if (off < c->tolerance)
+		c->residual = 0;
+	if (!c->residual || ((u64)sum >= lo && (u64)sum <= hi)) {
+		c->status = CHECK_OK;
+		c->residual = 0;
+		c->reason = lo == hi ? "two equal readings around the walk"
+				     : "between the readings before and after the walk";
 		return;
 	}
-	c->status = (u64)sum >= lo && (u64)sum <= hi ? CHECK_OK : CHECK_DRIFT;
-	c->reason = c->status == CHECK_OK ? "between the readings before and after the walk"
-					  : "the process ran on while it was walked";
+	c->status = stable ? CHECK_RESIDUAL : CHECK_DRIFT;
+	c->reason = stable ? "the target was stopped: rows are missing or counted twice"
+			   : "the process ran on while it was walked";
 }
 
 void walk_judge(struct replay *p)
@@ -444,5 +448,5 @@ void walk_judge(struct replay *p)
 	for (c = 0; c < COST_MAX; c++)
 		if (r->check[c].judged)
 			judge(&r->check[c],
-			      (s64)(r->check[c].attributed + r->check[c].unattributed));
+			      (s64)(r->check[c].attributed + r->check[c].unattributed), r->stable);
 }

@@ -77,12 +77,13 @@ static json_t *checks(const struct report *r)
 			continue;
 		json_object_set_new(
 			all, cost_columns[i].name,
-			json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}", "kernel",
-				  (json_int_t)c->kernel, "attributed", (json_int_t)c->attributed,
-				  "unattributed", (json_int_t)c->unattributed, "residual",
-				  (json_int_t)c->residual, "scope", "space", "tolerance",
-				  (json_int_t)c->tolerance, "status", status[c->status], "reason",
-				  c->reason ? c->reason : ""));
+			json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}", "kernel",
+				  (json_int_t)c->kernel, "kernel_before",
+				  (json_int_t)c->kernel_before, "attributed",
+				  (json_int_t)c->attributed, "unattributed",
+				  (json_int_t)c->unattributed, "residual", (json_int_t)c->residual,
+				  "scope", "space", "tolerance", (json_int_t)c->tolerance, "status",
+				  status[c->status], "reason", c->reason ? c->reason : ""));
 	}
 	return all;
 }

@@ -80,8 +80,7 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 	}
 	fprintf(f,
 		"  Rss %s = live %s + before recording %s + faulted since %s + files %s + shmem %s "
-		"+ "
-		"stacks %s + special %s + unattributed %s   [kernel %s, residual %lld B%s]\n",
+		"+ stacks %s + special %s + unattributed %s   [kernel ",
 		amount(o, cost_value(&r->total[COST_RESIDENT])),
 		amount(o, (s64)(r->class_bytes[ORIGIN_MMAP] + r->class_bytes[ORIGIN_BRK])),
 		amount(o, (s64)r->class_bytes[ORIGIN_PREEXISTING]),
@@ -90,9 +89,12 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		amount(o, (s64)r->class_bytes[ORIGIN_SHMEM]),
 		amount(o, (s64)r->class_bytes[ORIGIN_STACK]),
 		amount(o, (s64)r->class_bytes[ORIGIN_SPECIAL]),
-		amount(o, (s64)r->class_bytes[ORIGIN_UNATTRIBUTED]), amount(o, (s64)c->kernel),
-		(long long)c->residual,
-		c->status == CHECK_DRIFT ? ", drift: it ran on while walked" : "");
+		amount(o, (s64)r->class_bytes[ORIGIN_UNATTRIBUTED]));
+	if (c->kernel_before != c->kernel)
+		fprintf(f, "%s to ", amount(o, (s64)c->kernel_before));
+	fprintf(f, "%s%s, residual %lld B%s]\n", amount(o, (s64)c->kernel),
+		c->kernel_before != c->kernel ? " while it was walked" : "", (long long)c->residual,
+		c->status == CHECK_DRIFT ? ", drift: it ran on" : "");
 	fprintf(f, "  grown %s in %.1f s%s; lost events demote what they concern, nothing else\n",
 		amount(o, cost_value(&r->total[COST_GROWN])), (double)r->duration_ns / 1e9,
 		r->picture_age_ns > 2000000000ull ? "; the picture is older than the end" : "");

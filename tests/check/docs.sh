@@ -10,11 +10,17 @@ need() { # PAGE WORD WHAT
 		status=1
 	}
 }
-for opt in $(sed -n 's/^\t*{"\([a-z-]*\)", \(required\|no\)_argument.*/\1/p' cmd/*.c); do
+for opt in $(grep -ohE '\{"[a-z-]+", (required|no)_argument' cmd/*.c | cut -d'"' -f2); do
 	need man/memprov.1 "--$opt" option
 done
 for col in $(sed -n 's/^MP_COST([A-Z]*, *\([a-z]*\),.*/\1/p' lib/join/cost.def); do
-	need man/memprov.1 "$col" column
+	grep -qx "\.B $col" man/memprov.1 || {
+		echo "FAIL column $col has no entry in man/memprov.1"
+		status=1
+	}
+done
+for loss in $(sed -n 's/^MP_LOSS([A-Z_]*, *[0-9]*, *\([a-z_0-9]*\),.*/\1/p' bpf/shared/loss.def); do
+	need man/memprov-trace.5 "$loss" loss
 done
 for event in $(sed -n 's/^MP_EVENT(\([A-Z_]*\),.*/\1/p' bpf/shared/event.def); do
 	need man/memprov-trace.5 "$event" event
