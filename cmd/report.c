@@ -29,17 +29,6 @@ static int usage(void)
 	return EXIT_USAGE;
 }
 
-static int parse_owner(struct options *o, const char *text)
-{
-	if (!strcmp(text, "alloc"))
-		o->owner = OWNER_ALLOC;
-	else if (!strcmp(text, "fault"))
-		o->owner = OWNER_FAULT;
-	else if (strcmp(text, "auto"))
-		return -1;
-	return 0;
-}
-
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -66,7 +55,7 @@ static int parse(struct options *o, int argc, char **argv)
 			o->group = optarg;
 			break;
 		case 'w':
-			if (parse_owner(o, optarg))
+			if (owner_parse(optarg, &o->owner))
 				return usage();
 			break;
 		case 'y':

@@ -10,8 +10,9 @@
 
 struct snapshot;
 
-/* A thread of pid that still has its memory: /proc/PID shows nothing once the leader has exited. Returns
- * its tid, -ESRCH when there is no such process, 0 when no thread has memory (kernel thread, zombie). */
+/* A thread of pid that still has its memory: /proc/PID shows nothing once the leader has exited.
+ * Returns its tid, -ESRCH when there is no such process, 0 when no thread has memory (kernel
+ * thread, zombie). */
 pid_t snapshot_thread(pid_t pid);
 
 typedef u64 (*snapshot_seq_fn)(void *ctx); /* draws the current sequence number */

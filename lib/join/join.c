@@ -80,6 +80,23 @@ int cost_find(const char *name, const char **ret_near)
 	return -1;
 }
 
+int owner_parse(const char *text, enum owner_mode *ret_mode)
+{
+	static const char *const names[] = {
+		[OWNER_AUTO] = "auto",
+		[OWNER_ALLOC] = "alloc",
+		[OWNER_FAULT] = "fault",
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(text, names[i])) {
+			*ret_mode = (enum owner_mode)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 void cost_add(struct cost *c, s64 exact, s64 inferred)
 {
 	c->exact += exact;

@@ -82,6 +82,8 @@ struct check {
 };
 
 enum owner_mode { OWNER_AUTO, OWNER_ALLOC, OWNER_FAULT };
+/* auto, alloc or fault; -EINVAL. */
+int owner_parse(const char *text, enum owner_mode *ret_mode);
 
 struct loss_cause {
 	const char *name;

@@ -4,25 +4,9 @@
 #include <string.h>
 #include <jansson.h>
 #include "lib/join/diff.h"
+#include "lib/out/out.h"
 
 /* ---- JSON ---- */
-
-static json_t *text(const char *s)
-{
-	json_t *j = s ? json_string(s) : json_null();
-
-	/* A path need not be UTF-8; JSON must be. */
-	if (!j) {
-		char clean[4200];
-		size_t i;
-
-		for (i = 0; i < sizeof(clean) - 1 && s[i]; i++)
-			clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
-		clean[i] = 0;
-		j = json_string(clean);
-	}
-	return j;
-}
 
 /* Stocks are whole numbers; flows are per second. */
 static json_t *number(int column, double v)
@@ -45,9 +29,9 @@ static json_t *row_json(const struct diff *d, const struct diff_row *row)
 	const struct row *r = row->row;
 	json_t *origin = json_object(), *delta = json_null();
 
-	json_object_set_new(origin, "kind", text(origin_kind_names[r->kind]));
-	json_object_set_new(origin, "name", text(r->name));
-	json_object_set_new(origin, "function", text(diff_function(r)));
+	json_object_set_new(origin, "kind", json_text(origin_kind_names[r->kind]));
+	json_object_set_new(origin, "name", json_text(r->name));
+	json_object_set_new(origin, "function", json_text(diff_function(r)));
 	if (row->known)
 		delta = json_pack("{s:o, s:o, s:o}", "value", number(d->column, row->delta), "lo",
 				  number(d->column, row->lo), "hi", number(d->column, row->hi));
@@ -66,7 +50,7 @@ static json_t *comparable(const struct diff *d)
 	for (c = 0; c < COST_MAX; c++) {
 		diff_reason(d, c, buf, sizeof(buf));
 		j = json_pack("{s:s, s:b}", "column", cost_columns[c].name, "ok", !buf[0]);
-		json_object_set_new(j, "reason", text(buf[0] ? buf : NULL));
+		json_object_set_new(j, "reason", json_text(buf[0] ? buf : NULL));
 		json_array_append_new(all, j);
 	}
 	return all;
@@ -80,14 +64,14 @@ static void rules_json(const struct diff *d, json_t *failed, json_t *undecided)
 		const struct diff_rule *r = &d->rules[i];
 		json_t *j = json_object();
 
-		json_object_set_new(j, "rule", text(r->text));
+		json_object_set_new(j, "rule", json_text(r->text));
 		if (r->verdict == DIFF_FAILED) {
 			json_object_set_new(j, "row", json_null());
 			json_object_set_new(j, "base", value(r->column, &r->base));
 			json_object_set_new(j, "new", value(r->column, &r->next));
 			json_array_append(failed, j);
 		} else if (r->verdict == DIFF_UNDECIDED) {
-			json_object_set_new(j, "reason", text(r->reason));
+			json_object_set_new(j, "reason", json_text(r->reason));
 			json_array_append(undecided, j);
 		}
 		json_decref(j);

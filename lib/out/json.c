@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include "lib/out/out.h"
 
-static json_t *text(const char *s)
+json_t *json_text(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
 
@@ -95,15 +95,15 @@ static json_t *recording(const struct report *r)
 
 	for (i = 0; i < r->nr_targets; i++) {
 		j = json_pack("{s:i}", "pid", (int)r->targets[i].pid);
-		json_object_set_new(j, "comm", text(r->targets[i].comm));
+		json_object_set_new(j, "comm", json_text(r->targets[i].comm));
 		json_array_append_new(targets, j);
 	}
 	for (i = 0; i < r->nr_hooks; i++) {
 		j = json_object();
-		json_object_set_new(j, "capability", text(r->hooks[i].capability));
-		json_object_set_new(j, "provider", text(r->hooks[i].provider));
-		json_object_set_new(j, "stability", text(r->hooks[i].stability));
-		json_object_set_new(j, "reason", text(r->hooks[i].reason));
+		json_object_set_new(j, "capability", json_text(r->hooks[i].capability));
+		json_object_set_new(j, "provider", json_text(r->hooks[i].provider));
+		json_object_set_new(j, "stability", json_text(r->hooks[i].stability));
+		json_object_set_new(j, "reason", json_text(r->hooks[i].reason));
 		json_array_append_new(hooks, j);
 	}
 	for (i = 0; i < MP_LOSS_MAX; i++)
@@ -111,9 +111,9 @@ static json_t *recording(const struct report *r)
 			json_object_set_new(causes, r->losses[i].name,
 					    json_integer((json_int_t)r->losses[i].count));
 	j = json_object();
-	json_object_set_new(j, "host", text(r->host));
-	json_object_set_new(j, "kernel", text(r->kernel));
-	json_object_set_new(j, "arch", text(r->arch));
+	json_object_set_new(j, "host", json_text(r->host));
+	json_object_set_new(j, "kernel", json_text(r->kernel));
+	json_object_set_new(j, "arch", json_text(r->arch));
 	json_object_set_new(j, "start", json_integer((json_int_t)r->start_realtime));
 	json_object_set_new(j, "duration_ns", json_integer((json_int_t)r->duration_ns));
 	json_object_set_new(j, "complete", json_boolean(r->end >= 0 && r->end != MP_END_SIZE));
@@ -138,22 +138,22 @@ static json_t *row_json(const struct row *row)
 
 		snprintf(addr, sizeof(addr), "0x%llx", (unsigned long long)f->addr);
 		j = json_object();
-		json_object_set_new(j, "function", text(f->function));
-		json_object_set_new(j, "module", text(f->module));
-		json_object_set_new(j, "file", text(f->file));
+		json_object_set_new(j, "function", json_text(f->function));
+		json_object_set_new(j, "module", json_text(f->module));
+		json_object_set_new(j, "file", json_text(f->file));
 		json_object_set_new(j, "line",
 				    f->line ? json_integer((json_int_t)f->line) : json_null());
-		json_object_set_new(j, "address", text(addr));
+		json_object_set_new(j, "address", json_text(addr));
 		json_object_set_new(j, "inlined", json_boolean(f->inlined));
 		json_array_append_new(stack, j);
 	}
 	for (c = 0; c < COST_MAX; c++)
 		json_object_set_new(costs, cost_columns[c].name, value(&row->cost[c]));
 	origin = json_object();
-	json_object_set_new(origin, "kind", text(origin_kind_names[row->kind]));
-	json_object_set_new(origin, "name", text(row->name));
+	json_object_set_new(origin, "kind", json_text(origin_kind_names[row->kind]));
+	json_object_set_new(origin, "name", json_text(row->name));
 	json_object_set_new(origin, "pid", json_integer((json_int_t)row->pid));
-	json_object_set_new(origin, "comm", text(row->comm));
+	json_object_set_new(origin, "comm", json_text(row->comm));
 	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));
 	json_object_set_new(origin, "stack", stack);
 	return json_pack("{s:s, s:o, s:o}", "id", row->id, "origin", origin, "costs", costs);

@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include "lib/join/join.h"
 
+/* A JSON string whatever the bytes: a path need not be UTF-8. null for NULL. For the printers of
+ * lib/out. */
+struct json_t;
+struct json_t *json_text(const char *s);
+
 struct out_opts {
 	int column; /* sorted by */
 	const int *columns; /* shown, -1 ends */

@@ -31,7 +31,7 @@ check_residual() {
 	python3 "$here/check.py" "$report" --rss "$rss" || fail "the rows do not add up"
 }
 
-for work in "$build"/work/*; do
+for work in "$build/work"/*; do
 	if [ ! -f "$work" ] || [ ! -x "$work" ]; then
 		continue
 	fi
