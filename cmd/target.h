@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Whom to follow: the options that record and top share. */
+#ifndef MP_CMD_TARGET_H
+#define MP_CMD_TARGET_H
+
+#include <getopt.h>
+#include <sys/types.h>
+
+#define TARGET_PIDS_MAX 2048
+
+struct target {
+	pid_t pids[TARGET_PIDS_MAX];
+	int nr_pids, tree;
+	char **argv; /* CMD; NULL when pids are followed */
+};
+
+/* Getopt's letters and rows of these options. */
+#define TARGET_SHORT "p:a"
+/* clang-format off */
+#define TARGET_LONG						\
+	{"pid", required_argument, NULL, 'p'},			\
+	{"comm", required_argument, NULL, 'c'},			\
+	{"cgroup", required_argument, NULL, 'g'},		\
+	{"all", no_argument, NULL, 'a'},			\
+	{"tree", no_argument, NULL, 't'}
+/* clang-format on */
+
+/* Takes option c. 0: taken, -1: not one of these, else an exit status after a message. */
+int target_option(struct target *t, const char *verb, int c, const char *arg);
+/* Is every process there, with memory of its own? 0, else an exit status after a message. */
+int target_check(const struct target *t, const char *verb);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/capture/recorder.h"
+#include "lib/capture/session.h"
+#include "lib/capture/snapshot.h"
+#include "lib/capture/symbolize.h"
+
+#define MAX_SPACES 4096
+
+struct recorder {
+	const struct recorder_opts *o;
+	struct trace_writer *w;
+	struct session *s;
+	u32 walk;
+	struct picture {
+		u32 space;
+		struct snapshot *shot; /* the latest, not yet written */
+	} * pictures;
+	u32 nr_pictures;
+	u32 refused; /* pictures the kernel refused: a protected process */
+	u64 began_ns, next_walk_ns, walk_cost_ns;
+	pid_t child;
+	int child_status, exec_error, end;
+	int go_fd, err_fd; /* wakes the child; its exec error comes back */
+};
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+}
+
+static int put(struct recorder *r, u16 type, const void *body, size_t len)
+{
+	struct {
+		struct mp_hdr hdr;
+		u8 body[64];
+	} rec = {.hdr = {.type = type,
+			 .size = (u16)(sizeof(rec.hdr) + len),
+			 .seq = r->s ? session_seq(r->s) : 0,
+			 .time_ns = now_ns()}};
+
+	memcpy(rec.body, body, len);
+	return trace_write(r->w, &rec.hdr);
+}
+
+static int put_hook(struct recorder *r, const char *cap, const char *provider, const char *level,
+		    const char *reason)
+{
+	struct mp_ev_hook h = {
+		.capability = (u32)trace_string(r->w, cap),
+		.provider = (u32)trace_string(r->w, provider),
+		.stability = (u32)trace_string(r->w, level),
+		.reason = (u32)trace_string(r->w, reason),
+	};
+
+	return put(r, MP_EV_HOOK, &h, sizeof(h));
+}
+
+static int put_session(struct recorder *r)
+{
+	struct mp_ev_session s = {.page_size = MP_PAGE_SIZE};
+	struct utsname u;
+	struct timespec ts;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	uname(&u);
+	s.start_realtime = (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+	s.host = (u32)trace_string(r->w, u.nodename);
+	s.kernel = (u32)trace_string(r->w, u.release);
+	s.arch = (u32)trace_string(r->w, u.machine);
+	s.nr_cpus = (u32)sysconf(_SC_NPROCESSORS_ONLN);
+	err = put(r, MP_EV_SESSION, &s, sizeof(s));
+	if (!err)
+		err = put_hook(r, "map", "sys_enter/exit", "tracepoint", NULL);
+	if (!err)
+		err = put_hook(r, "fault", "tracepoint machine", "tracepoint",
+			       "flows are inferred: no function hooks in this version");
+	if (!err)
+		err = put_hook(r, "snapshot", "pagemap", "UAPI",
+			       "the BPF page-table walk is not built");
+	if (!err)
+		err = put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
+	return err;
+}
+
+static u64 seq_of(void *s)
+{
+	return session_seq(s);
+}
+
+static struct picture *picture_of(struct recorder *r, u32 space)
+{
+	u32 i;
+
+	for (i = 0; i < r->nr_pictures; i++)
+		if (r->pictures[i].space == space)
+			return &r->pictures[i];
+	if (r->nr_pictures == MAX_SPACES)
+		return NULL;
+	r->pictures[r->nr_pictures].space = space;
+	return &r->pictures[r->nr_pictures++];
+}
+
+static int take(void *ctx, pid_t pid, u32 space)
+{
+	struct recorder *r = ctx;
+	struct picture *p = picture_of(r, space);
+	struct snapshot *shot;
+	int err;
+
+	if (!p)
+		return 0;
+	err = snapshot_take(pid, space, r->walk, r->w, seq_of, r->s, &shot);
+	if (err == -ESRCH || err == -ENOENT)
+		return 0; /* it went while we looked */
+	if (err == -EACCES) {
+		r->refused++;
+		return 0;
+	}
+	if (err)
+		return err;
+	snapshot_free(&p->shot);
+	p->shot = shot;
+	r->walk_cost_ns += snapshot_cost_ns(shot);
+	return 0;
+}
+
+static int take_all(struct recorder *r)
+{
+	u64 period;
+	int err;
+
+	r->walk_cost_ns = 0;
+	err = session_each(r->s, take, r);
+	/* At most 2% of a core for the rolling picture. */
+	period = r->walk_cost_ns * 50;
+	r->next_walk_ns = now_ns() + (period > 1000000000ull ? period : 1000000000ull);
+	return err;
+}
+
+static int write_pictures(struct recorder *r)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < r->nr_pictures && !err; i++) {
+		if (r->pictures[i].shot)
+			err = snapshot_write(r->pictures[i].shot, r->w);
+		snapshot_free(&r->pictures[i].shot);
+	}
+	return err;
+}
+
+/* Child that waits for a byte, then becomes CMD. *ret_fd wakes it; its exec error comes back on
+ * *ret_err. */
+static pid_t spawn(char **argv, int *ret_fd, int *ret_err)
+{
+	int go[2], bad[2];
+	pid_t pid;
+	char c;
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(bad, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		if (read(go[0], &c, 1) == 1) {
+			execvp(argv[0], argv);
+			c = (char)errno;
+			if (write(bad[1], &c, 1) < 0)
+				_exit(125);
+			_exit(errno == ENOENT ? 127 : 126);
+		}
+		_exit(125);
+	}
+	close(go[0]);
+	close(bad[1]);
+	*ret_fd = go[1];
+	*ret_err = bad[0];
+	return pid;
+}
+
+static int alive(struct recorder *r)
+{
+	if (r->child)
+		return waitpid(r->child, &r->child_status, WNOHANG) != r->child;
+	return session_alive(r->s);
+}
+
+static int put_file_full(struct recorder *r)
+{
+	struct mp_ev_loss loss = {
+		.count = 1,
+		.cause = MP_LOSS_FILE_FULL,
+		.cls = MP_CLASS_MAX,
+	};
+
+	return put(r, MP_EV_LOSS, &loss, sizeof(loss));
+}
+
+/* The write end of the pipe closes by itself when the exec succeeds. */
+static void await_exec(struct recorder *r)
+{
+	char c;
+
+	if (read(r->err_fd, &c, 1) != 1)
+		return;
+	waitpid(r->child, &r->child_status, 0);
+	r->exec_error = c;
+}
+
+int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
+		  struct recorder **ret_r)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	int err = -ENOMEM;
+
+	if (!r)
+		return err;
+	r->o = o;
+	r->w = w;
+	r->end = -1;
+	r->go_fd = r->err_fd = -1;
+	r->pictures = calloc(MAX_SPACES, sizeof(*r->pictures));
+	if (r->pictures)
+		err = put_session(r);
+	if (!err)
+		err = session_open(w, o->tree || o->argv, msg, msg_len, &r->s);
+	if (!err && o->argv) {
+		r->child = spawn(o->argv, &r->go_fd, &r->err_fd);
+		if (r->child < 0) {
+			err = -errno;
+			snprintf(msg, msg_len, "cannot start %s: %s", o->argv[0], strerror(errno));
+		}
+	}
+	if (err)
+		recorder_free(&r);
+	else
+		*ret_r = r;
+	return err;
+}
+
+static int add_all(struct recorder *r)
+{
+	int i, err = 0;
+	s64 space;
+
+	for (i = 0; i < r->o->nr_pids && !err; i++) {
+		if (snapshot_thread(r->o->pids[i]) <= 0)
+			continue; /* gone since it was listed */
+		space = session_add(r->s, r->o->pids[i]);
+		err = space < 0 ? (int)space : 0;
+	}
+	if (!err && r->child) {
+		space = session_add(r->s, r->child);
+		err = space < 0 ? (int)space : 0;
+	}
+	return err;
+}
+
+int recorder_start(struct recorder *r)
+{
+	int err = add_all(r);
+
+	if (err)
+		return err;
+	if (!r->child) {
+		r->walk++;
+		err = take_all(r);
+		if (!err && r->refused && (!r->nr_pictures || r->refused >= r->nr_pictures))
+			err = -EACCES;
+		if (!err)
+			err = write_pictures(r);
+		/* A recorder killed from now on leaves a picture. */
+		if (!err)
+			err = trace_writer_flush(r->w);
+	} else if (write(r->go_fd, "g", 1) != 1) {
+		err = -errno;
+	} else {
+		await_exec(r);
+	}
+	r->began_ns = now_ns();
+	return err;
+}
+
+int recorder_turn(struct recorder *r)
+{
+	u64 now = now_ns();
+	int err;
+
+	if (*r->o->stop)
+		r->end = MP_END_SIGNAL;
+	else if (r->o->duration_ns && now - r->began_ns >= r->o->duration_ns)
+		r->end = MP_END_DURATION;
+	else if (!alive(r))
+		r->end = MP_END_TARGET;
+	if (r->end >= 0)
+		return 0;
+	err = session_poll(r->s, 50);
+	if (!err && now >= r->next_walk_ns) {
+		r->walk++;
+		err = take_all(r);
+		if (!err)
+			err = trace_writer_flush(r->w);
+	}
+	if (err == -EFBIG) {
+		r->end = MP_END_SIZE;
+		err = 0;
+	}
+	return err;
+}
+
+int recorder_finish(struct recorder *r, const char *path)
+{
+	struct mp_ev_end end = {0};
+	int err;
+
+	r->walk++;
+	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : take_all(r);
+	if (!err)
+		err = session_stop(r->s);
+	if (!err || err == -EFBIG)
+		err = write_pictures(r);
+	if (!err)
+		err = trace_writer_flush(r->w);
+	if (!err)
+		err = symbolize(path, r->w);
+	/* The writer keeps room for these two behind a full file. */
+	if (err == -EFBIG) {
+		r->end = MP_END_SIZE;
+		err = put_file_full(r);
+	}
+	end.reason = (u64)r->end;
+	if (!err)
+		err = put(r, MP_EV_END, &end, sizeof(end));
+	return err;
+}
+
+void recorder_free(struct recorder **r)
+{
+	u32 i;
+
+	if (!r || !*r)
+		return;
+	for (i = 0; (*r)->pictures && i < (*r)->nr_pictures; i++)
+		snapshot_free(&(*r)->pictures[i].shot);
+	free((*r)->pictures);
+	session_free(&(*r)->s);
+	if ((*r)->go_fd >= 0)
+		close((*r)->go_fd);
+	if ((*r)->err_fd >= 0)
+		close((*r)->err_fd);
+	free(*r);
+	*r = NULL;
+}
+
+int recorder_end(const struct recorder *r)
+{
+	return r->end;
+}
+
+pid_t recorder_pid(const struct recorder *r)
+{
+	return r->child ? r->child : r->o->pids[0];
+}
+
+int recorder_exec_error(const struct recorder *r)
+{
+	return r->exec_error;
+}
+
+int recorder_status(const struct recorder *r)
+{
+	if (!r->child || (r->end != MP_END_TARGET && !r->exec_error))
+		return 0;
+	return WIFSIGNALED(r->child_status) ? 128 + WTERMSIG(r->child_status)
+					    : WEXITSTATUS(r->child_status);
+}
+
+unsigned int recorder_refused(const struct recorder *r)
+{
+	return r->refused;
+}
+
+u64 recorder_elapsed_ns(const struct recorder *r)
+{
+	return now_ns() - r->began_ns;
+}
+
+u64 recorder_events(const struct recorder *r)
+{
+	return session_events(r->s);
+}
+
+u64 recorder_lost(const struct recorder *r)
+{
+	return session_lost(r->s);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * One recording from start to end: attach, take a first picture, follow, take a last one, name the
+ * stacks. The target is never stopped and no probe is put on its allocator. The order of calls is
+ * open, start, turn until it has ended, finish, free. */
+#ifndef MP_CAPTURE_RECORDER_H
+#define MP_CAPTURE_RECORDER_H
+
+#include <signal.h>
+#include <sys/types.h>
+#include "lib/trace/trace.h"
+
+struct recorder;
+
+struct recorder_opts {
+	const pid_t *pids;
+	int nr_pids, tree;
+	char **argv; /* CMD to start and follow; NULL: pids */
+	u64 duration_ns; /* 0: until the targets end */
+	const volatile sig_atomic_t *stop; /* set by a signal handler */
+};
+
+/* Load, attach, and start CMD, which waits. w and what o points at stay the caller's and must
+ * outlive the recorder. On failure -errno, with a line of reason and remedy in msg where there is
+ * more to say. */
+int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
+		  struct recorder **ret_r);
+/* Follow the targets, take the first picture, let CMD go. -EPERM: no PFNs; -EACCES: the kernel lets
+ * nobody look into any of them. */
+int recorder_start(struct recorder *r);
+/* Drain for at most 50 ms, with a rolling picture when one is due. */
+int recorder_turn(struct recorder *r);
+/* Last picture, detach, write what is left, name the stacks of the file at path, END. */
+int recorder_finish(struct recorder *r, const char *path);
+void recorder_free(struct recorder **r);
+
+/* enum mp_end, -1 while it goes on. */
+int recorder_end(const struct recorder *r);
+/* The first process followed. */
+pid_t recorder_pid(const struct recorder *r);
+/* errno of CMD's exec, 0 when it was started. */
+int recorder_exec_error(const struct recorder *r);
+/* CMD's exit status as a shell says it (128+n for a signal); 0 without CMD or while it runs. */
+int recorder_status(const struct recorder *r);
+/* Pictures that the kernel refused: protected processes. */
+unsigned int recorder_refused(const struct recorder *r);
+u64 recorder_elapsed_ns(const struct recorder *r); /* since start */
+u64 recorder_events(const struct recorder *r);
+u64 recorder_lost(const struct recorder *r);
+
+#endif
