@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "lib/trace/trace.h"
 
 static const struct {
 	const char *name;
@@ -33,12 +34,7 @@ int fail(const char *verb, const char *fmt, ...)
 
 int fail_trace(const char *verb, const char *path, int err)
 {
-	if (err == -EBADMSG)
-		return fail(verb, "%s: not a memprov trace, or damaged: record it again", path);
-	if (err == -EPROTONOSUPPORT)
-		return fail(verb, "%s: written by a newer memprov: use that version to read it",
-			    path);
-	return fail(verb, "%s: %s", path, strerror(-err));
+	return fail(verb, "%s: %s", path, trace_strerror(err));
 }
 
 static int usage(FILE *out)

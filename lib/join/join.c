@@ -31,6 +31,13 @@ const char *const origin_kind_names[ORIGIN_KINDS] = {
 	[ORIGIN_UNATTRIBUTED] = "unattributed",
 };
 
+const char *const check_status_names[] = {
+	[CHECK_OK] = "ok",
+	[CHECK_RESIDUAL] = "residual",
+	[CHECK_DRIFT] = "drift",
+	[CHECK_UNJUDGED] = "unjudged",
+};
+
 static const char *const loss_names[MP_LOSS_MAX] = {
 #define MP_LOSS(NAME, num, name, doc) [num] = #name,
 #include "bpf/shared/loss.def"
@@ -615,18 +622,19 @@ static int targets(struct replay *p)
 	return 0;
 }
 
-int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
+int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r)
 {
 	struct replay p = {.owner = owner};
 	int err;
 
 	p.r = calloc(1, sizeof(*p.r));
-	if (!p.r)
+	if (!p.r) {
+		trace_reader_close(&reader);
 		return -ENOMEM;
+	}
 	p.r->end = -1;
-	err = trace_reader_open(path, &p.r->reader);
-	if (!err)
-		err = ledger_new(&p.ledger);
+	p.r->reader = reader;
+	err = ledger_new(&p.ledger);
 	if (!err)
 		err = load(&p);
 	if (!err)
@@ -652,6 +660,14 @@ int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
 	else
 		*ret_r = p.r;
 	return err;
+}
+
+int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
+{
+	struct trace_reader *reader = NULL;
+	int err = trace_reader_open(path, &reader);
+
+	return err ? err : join_trace(reader, owner, ret_r);
 }
 
 void join_free(struct report **r)

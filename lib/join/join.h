@@ -37,6 +37,19 @@ static inline s64 cost_value(const struct cost *c)
 	return c->exact + c->inferred + c->sampled;
 }
 
+/* The truth lies between; both are the value when all of it is exact. */
+static inline s64 cost_lo(const struct cost *c)
+{
+	return c->exact < cost_value(c) ? c->exact : cost_value(c);
+}
+
+static inline s64 cost_hi(const struct cost *c)
+{
+	int open = c->inferred || c->sampled;
+
+	return open && c->hi > cost_value(c) ? c->hi : cost_value(c);
+}
+
 enum origin_kind {
 	ORIGIN_MMAP,
 	ORIGIN_BRK,
@@ -72,6 +85,7 @@ struct row {
 };
 
 enum check_status { CHECK_OK, CHECK_RESIDUAL, CHECK_DRIFT, CHECK_UNJUDGED };
+extern const char *const check_status_names[];
 
 struct check {
 	int judged; /* the kernel's figure is there */
@@ -115,6 +129,15 @@ struct report {
 	void *priv;
 };
 
+/* 1: the recording ended in order and has all of it. */
+static inline int report_complete(const struct report *r)
+{
+	return r->end >= 0 && r->end != MP_END_SIZE;
+}
+
+/* Join what a reader has in front of it; takes the reader, also on failure. 0 or -errno as
+ * trace_reader_next. */
+int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r);
 /* Read a trace and join it. 0 or -errno as trace_reader_open and trace_reader_next. */
 int join_file(const char *path, enum owner_mode owner, struct report **ret_r);
 /* Merge rows that look alike under a grouping: "stack", "function", "mapping", "file", "process".

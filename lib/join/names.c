@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Origins become rows with frames; rows that look alike become one. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,12 +325,10 @@ int join_group(struct report *r, const char *group)
 	return 0;
 }
 
-static int sort_column;
-
-static int by_cost(const void *a, const void *b)
+static int by_cost(const void *a, const void *b, void *column)
 {
-	s64 x = cost_value(&((const struct row *)a)->cost[sort_column]);
-	s64 y = cost_value(&((const struct row *)b)->cost[sort_column]);
+	s64 x = cost_value(&((const struct row *)a)->cost[*(int *)column]);
+	s64 y = cost_value(&((const struct row *)b)->cost[*(int *)column]);
 
 	if (x != y)
 		return x > y ? -1 : 1;
@@ -338,7 +337,6 @@ static int by_cost(const void *a, const void *b)
 
 void join_sort(struct report *r, int column)
 {
-	sort_column = column;
 	if (r->nr_rows)
-		qsort(r->rows, r->nr_rows, sizeof(*r->rows), by_cost);
+		qsort_r(r->rows, r->nr_rows, sizeof(*r->rows), by_cost, &column);
 }

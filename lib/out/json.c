@@ -36,11 +36,8 @@ static json_t *value(const struct cost *c)
 	if (c->sampled)
 		json_object_set_new(j, "sampled", json_integer(c->sampled));
 	if (c->inferred || c->sampled) {
-		s64 lo = c->exact < cost_value(c) ? c->exact : cost_value(c);
-
-		json_object_set_new(j, "lo", json_integer(lo));
-		json_object_set_new(j, "hi",
-				    json_integer(c->hi > cost_value(c) ? c->hi : cost_value(c)));
+		json_object_set_new(j, "lo", json_integer(cost_lo(c)));
+		json_object_set_new(j, "hi", json_integer(cost_hi(c)));
 	}
 	return j;
 }
@@ -66,7 +63,6 @@ static json_t *columns(const struct report *r)
 
 static json_t *checks(const struct report *r)
 {
-	static const char *const status[] = {"ok", "residual", "drift", "unjudged"};
 	json_t *all = json_object();
 	int i;
 
@@ -75,15 +71,16 @@ static json_t *checks(const struct report *r)
 
 		if (!c->judged)
 			continue;
-		json_object_set_new(
-			all, cost_columns[i].name,
-			json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}", "kernel",
-				  (json_int_t)c->kernel, "kernel_before",
-				  (json_int_t)c->kernel_before, "attributed",
-				  (json_int_t)c->attributed, "unattributed",
-				  (json_int_t)c->unattributed, "residual", (json_int_t)c->residual,
-				  "scope", "space", "tolerance", (json_int_t)c->tolerance, "status",
-				  status[c->status], "reason", c->reason ? c->reason : ""));
+		json_object_set_new(all, cost_columns[i].name,
+				    json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}",
+					      "kernel", (json_int_t)c->kernel, "kernel_before",
+					      (json_int_t)c->kernel_before, "attributed",
+					      (json_int_t)c->attributed, "unattributed",
+					      (json_int_t)c->unattributed, "residual",
+					      (json_int_t)c->residual, "scope", "space",
+					      "tolerance", (json_int_t)c->tolerance, "status",
+					      check_status_names[c->status], "reason",
+					      c->reason ? c->reason : ""));
 	}
 	return all;
 }
@@ -116,7 +113,7 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "arch", json_text(r->arch));
 	json_object_set_new(j, "start", json_integer((json_int_t)r->start_realtime));
 	json_object_set_new(j, "duration_ns", json_integer((json_int_t)r->duration_ns));
-	json_object_set_new(j, "complete", json_boolean(r->end >= 0 && r->end != MP_END_SIZE));
+	json_object_set_new(j, "complete", json_boolean(report_complete(r)));
 	json_object_set_new(j, "truncated", json_boolean(r->truncated));
 	json_object_set_new(j, "targets", targets);
 	json_object_set_new(j, "hooks", hooks);

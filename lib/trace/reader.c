@@ -78,23 +78,25 @@ static int read_header(struct trace_reader *r)
 	return h.flags ? -EPROTONOSUPPORT : 0;
 }
 
-int trace_reader_open(const char *path, struct trace_reader **ret_r)
+/* Takes fd, also on failure. */
+static int reader_new(int fd, struct trace_reader **ret_r)
 {
 	struct trace_reader *r = calloc(1, sizeof(*r));
 	struct stat sb;
 	int err = -ENOMEM;
 
-	if (!r)
+	if (!r) {
+		close(fd);
 		return err;
+	}
+	r->fd = fd;
 	r->raw = malloc(TF_RAW_MAX);
 	r->comp = malloc(TF_COMP_MAX);
 	r->dctx = ZSTD_createDCtx();
-	/* O_NONBLOCK: a FIFO by that name must not hang us before fstat() refuses it. */
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (r->fd < 0)
-		err = -errno;
-	else if (r->raw && r->comp && r->dctx)
+	if (r->raw && r->comp && r->dctx)
 		err = fstat(r->fd, &sb) < 0 ? -errno : S_ISREG(sb.st_mode) ? 0 : -EBADMSG;
+	if (!err && lseek(r->fd, 0, SEEK_SET) < 0)
+		err = -errno;
 	if (!err)
 		err = read_header(r);
 	if (err)
@@ -102,6 +104,45 @@ int trace_reader_open(const char *path, struct trace_reader **ret_r)
 	else
 		*ret_r = r;
 	return err;
+}
+
+int trace_reader_open(const char *path, struct trace_reader **ret_r)
+{
+	/* O_NONBLOCK: a FIFO by that name must not hang us before fstat() refuses it. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : reader_new(fd, ret_r);
+}
+
+static int dup_fd(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? -errno : copy;
+}
+
+int trace_reader_open_fd(int fd, struct trace_reader **ret_r)
+{
+	int copy = dup_fd(fd);
+
+	return copy < 0 ? copy : reader_new(copy, ret_r);
+}
+
+int trace_reader_dup(const struct trace_reader *r)
+{
+	return dup_fd(r->fd);
+}
+
+const char *trace_strerror(int err)
+{
+	const char *text;
+
+	if (err == -EBADMSG)
+		return "not a memprov trace, or damaged: record it again";
+	if (err == -EPROTONOSUPPORT)
+		return "written by a newer memprov: use that version to read it";
+	text = strerrordesc_np(-err);
+	return text ? text : "unknown error";
 }
 
 static int unpack(struct trace_reader *r, const struct tf_block_hdr *h)

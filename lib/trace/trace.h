@@ -26,6 +26,11 @@ int trace_writer_close(struct trace_writer **w); /* flush, fsync, free; NULL-saf
 
 /* Open for reading. -EBADMSG: not a memprov trace; -EPROTONOSUPPORT: a newer major version. */
 int trace_reader_open(const char *path, struct trace_reader **ret_r);
+/* The same from a descriptor, from the start of its file; the caller keeps fd. */
+int trace_reader_open_fd(int fd, struct trace_reader **ret_r);
+int trace_reader_dup(const struct trace_reader *r); /* a descriptor of the file, or -errno */
+/* Why a trace cannot be read and what to do, for an -errno of these functions. */
+const char *trace_strerror(int err);
 /* Next record, valid until the next call. 1 a record, 0 the end, -errno a damaged file.
  * Records whose type is unknown are skipped and counted; shorter than the table's first size is
  * -EBADMSG; a tail that does not fit its counts is -EBADMSG. A file cut inside a block ends (0)

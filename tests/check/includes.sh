@@ -16,6 +16,7 @@ allowed() {
 	capture) echo 'capture|trace|sym|bpf' ;;
 	join) echo 'join|ledger|trace|bpf' ;;
 	out) echo 'out|join' ;;
+	api) echo 'api|join|trace|bpf' ;;
 	esac
 }
 for file in lib/*/*.[ch]; do
