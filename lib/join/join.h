@@ -104,6 +104,12 @@ struct loss_cause {
 	u64 count;
 };
 
+/* Set by the operator while it was recorded; time since the start. */
+struct mark {
+	u64 time_ns;
+	const char *text;
+};
+
 struct report {
 	struct row *rows;
 	size_t nr_rows;
@@ -121,12 +127,13 @@ struct report {
 	} hooks[32];
 	size_t nr_hooks;
 	struct loss_cause losses[MP_LOSS_MAX];
+	struct mark *marks;
+	size_t nr_marks;
 	u64 lost, mp_events, unknown_frames, frames;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
 	u64 class_bytes[ORIGIN_KINDS];
-	struct trace_reader *reader; /* strings live here */
-	void *priv;
+	struct trace_reader *reader; /* of a file: strings live here */
 };
 
 /* 1: the recording ended in order and has all of it. */

@@ -7,11 +7,6 @@
 #include <string.h>
 #include "lib/join/replay.h"
 
-struct index {
-	const struct mp_hdr **stacks, **symbols;
-	size_t nr_stacks, nr_symbols;
-};
-
 static int cmp_u64(u64 a, u64 b)
 {
 	return a < b ? -1 : a > b;
@@ -37,30 +32,43 @@ static int by_addr(const void *a, const void *b)
 	return x < y ? -1 : x > y; /* inlined frames were written first */
 }
 
-static int build(struct replay *p, struct index *ix)
+static int build(struct replay *p)
 {
+	struct name_index *ix = &p->names;
 	size_t i;
 
-	ix->stacks = calloc(p->nr_items + 1, sizeof(*ix->stacks));
-	ix->symbols = calloc(p->nr_items + 1, sizeof(*ix->symbols));
+	if (ix->made_for == p->named.nr && ix->stacks)
+		return 0;
+	names_release(p);
+	ix->stacks = calloc(p->named.nr + 1, sizeof(*ix->stacks));
+	ix->symbols = calloc(p->named.nr + 1, sizeof(*ix->symbols));
 	if (!ix->stacks || !ix->symbols)
 		return -ENOMEM;
-	for (i = 0; i < p->nr_items; i++) {
-		const struct mp_hdr *rec = replay_rec(p, i);
+	for (i = 0; i < p->named.nr; i++) {
+		const struct mp_hdr *rec =
+			(const struct mp_hdr *)(p->named.arena + p->named.items[i].at);
 
 		if (rec->type == MP_EV_STACK)
 			ix->stacks[ix->nr_stacks++] = rec;
-		else if (rec->type == MP_EV_SYMBOL)
+		else
 			ix->symbols[ix->nr_symbols++] = rec;
 	}
 	if (ix->nr_stacks)
 		qsort(ix->stacks, ix->nr_stacks, sizeof(*ix->stacks), by_stack);
 	if (ix->nr_symbols)
 		qsort(ix->symbols, ix->nr_symbols, sizeof(*ix->symbols), by_addr);
+	ix->made_for = p->named.nr;
 	return 0;
 }
 
-static const struct mp_hdr *find_stack(const struct index *ix, u64 id)
+void names_release(struct replay *p)
+{
+	free(p->names.stacks);
+	free(p->names.symbols);
+	memset(&p->names, 0, sizeof(p->names));
+}
+
+static const struct mp_hdr *find_stack(const struct name_index *ix, u64 id)
 {
 	size_t lo = 0, hi = ix->nr_stacks;
 
@@ -78,7 +86,7 @@ static const struct mp_hdr *find_stack(const struct index *ix, u64 id)
 	return NULL;
 }
 
-static size_t first_symbol(const struct index *ix, u32 space, u64 addr)
+static size_t first_symbol(const struct name_index *ix, u32 space, u64 addr)
 {
 	size_t lo = 0, hi = ix->nr_symbols;
 
@@ -111,14 +119,12 @@ static struct frame *add_frame(struct replay *p, struct row *row)
 	}
 	f = &row->frames[row->nr_frames++];
 	memset(f, 0, sizeof(*f));
-	p->r->frames++;
 	return f;
 }
 
 /* All frames of one pc, inlined ones first. Returns its enum mp_frame. */
-static u32 add_pc(struct replay *p, const struct index *ix, struct row *row, u32 space, u64 pc)
+static u32 add_pc(struct replay *p, const struct name_index *ix, struct row *row, u32 space, u64 pc)
 {
-	struct trace_reader *t = p->r->reader;
 	size_t at = first_symbol(ix, space, pc);
 	u32 kind = MP_FRAME_UNKNOWN;
 	struct frame *f;
@@ -136,17 +142,14 @@ static u32 add_pc(struct replay *p, const struct index *ix, struct row *row, u32
 		f->offset = sym->offset;
 		f->line = sym->line;
 		f->inlined = sym->inlined != 0;
-		f->function = trace_reader_string(t, sym->function);
-		f->module = trace_reader_string(t, sym->module);
-		f->build_id = trace_reader_string(t, sym->build_id);
-		f->file = trace_reader_string(t, sym->file);
+		f->function = replay_text(p, sym->function);
+		f->module = replay_text(p, sym->module);
+		f->build_id = replay_text(p, sym->build_id);
+		f->file = replay_text(p, sym->file);
 		kind = sym->frame;
-		p->r->unknown_frames += !f->function;
 	}
-	if (!n && (f = add_frame(p, row))) {
+	if (!n && (f = add_frame(p, row)))
 		f->addr = pc;
-		p->r->unknown_frames++;
-	}
 	return kind;
 }
 
@@ -156,11 +159,10 @@ static void add_gap(struct replay *p, struct row *row)
 {
 	if (row->nr_frames && !row->frames[row->nr_frames - 1].addr)
 		return;
-	if (add_frame(p, row))
-		p->r->unknown_frames++;
+	add_frame(p, row);
 }
 
-static int fill_frames(struct replay *p, const struct index *ix, struct row *row)
+static int fill_frames(struct replay *p, const struct name_index *ix, struct row *row)
 {
 	const struct mp_hdr *rec = row->stack ? find_stack(ix, row->stack) : NULL;
 	const struct mp_ev_stack *ev = rec ? trace_body(rec, stack) : NULL;
@@ -225,12 +227,10 @@ static void bound(struct row *row)
 	}
 }
 
-int names_attach(struct replay *p)
+int names_attach(struct replay *p, struct report *r)
 {
-	struct report *r = p->r;
-	struct index ix = {0};
-	u32 i;
-	int err = build(p, &ix);
+	u32 i, j;
+	int err = build(p);
 
 	r->rows = calloc(p->nr_origins + 1, sizeof(*r->rows));
 	if (!r->rows)
@@ -240,24 +240,25 @@ int names_attach(struct replay *p)
 		struct row *row = &r->rows[r->nr_rows];
 
 		row->kind = o->kind;
-		row->name = o->name ? trace_reader_string(r->reader, o->name) : o->class_name;
+		row->name = o->name ? replay_text(p, o->name) : o->class_name;
 		row->pid = o->pid;
 		row->space = o->space;
 		row->comm = o->comm;
 		row->stack = o->stack;
 		row->generations = o->generations;
-		memcpy(row->cost, o->cost, sizeof(row->cost));
+		walk_costs(p, o, row->cost);
 		if (!interesting(row)) {
 			memset(row, 0, sizeof(*row));
 			continue;
 		}
-		err = fill_frames(p, &ix, row);
+		r->nr_rows++;
+		err = fill_frames(p, &p->names, row);
 		bound(row);
 		row_id(row);
-		r->nr_rows++;
+		r->frames += row->nr_frames;
+		for (j = 0; j < row->nr_frames; j++)
+			r->unknown_frames += !row->frames[j].function;
 	}
-	free(ix.stacks);
-	free(ix.symbols);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * Internal to lib/join: the state of one replay, shared by its three files. */
+ * Internal to lib/join: the state of one replay, shared by its files. */
 #ifndef MP_JOIN_REPLAY_H
 #define MP_JOIN_REPLAY_H
 
@@ -40,18 +40,33 @@ struct vma_seen {
 	u32 space, walk;
 };
 
-/* Records in order, and what stacks and symbols they name. */
-struct replay {
-	struct report *r;
-	struct ledger *ledger;
-	enum owner_mode owner;
+struct store {
 	u8 *arena;
-	size_t arena_len, arena_cap;
+	size_t len, room;
 	struct item {
 		u64 seq;
 		size_t at;
 	} * items;
-	size_t nr_items, cap_items;
+	size_t nr, cap;
+};
+
+/* Stacks and symbols in the order they are looked up; made again when there are new ones. */
+struct name_index {
+	const struct mp_hdr **stacks, **symbols;
+	size_t nr_stacks, nr_symbols, made_for;
+};
+
+struct replay {
+	struct report *r; /* what was said of the recording; costs and rows are made from it */
+	struct ledger *ledger;
+	enum owner_mode owner;
+	const char *(*text)(const void *ctx, u32 id);
+	const void *text_ctx;
+	struct store pending; /* records not yet applied */
+	struct store named; /* STACK and SYMBOL, for good */
+	struct name_index names;
+	u64 applied; /* every record up to this number was */
+	int open; /* more may come */
 	struct origin *origins; /* index is the ledger's origin number; 0 unused */
 	u32 nr_origins, cap_origins;
 	u32 *hash; /* open addressing over origins */
@@ -72,8 +87,22 @@ struct replay {
 
 static inline const struct mp_hdr *replay_rec(const struct replay *p, size_t i)
 {
-	return (const struct mp_hdr *)(p->arena + p->items[i].at);
+	return (const struct mp_hdr *)(p->pending.arena + p->pending.items[i].at);
 }
+
+static inline const char *replay_text(const struct replay *p, u32 id)
+{
+	return p->text(p->text_ctx, id);
+}
+
+/* replay.c */
+int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss);
+/* A space that is born bears the losses that concern every space. */
+void losses_before(const struct replay *p, struct space_state *s);
+int add_race(struct replay *p, u32 space, u64 start, u64 end);
+
+/* join.c: everything but a walk's contents. */
+int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk);
 
 /* Number of the origin with this key, made on first use. 0: -ENOMEM in p->err. */
 u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,
@@ -88,9 +117,13 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec);
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final);
 int walk_finish(struct replay *p, u32 space, int final);
 void walk_check(struct replay *p, const struct mp_hdr *rec);
-/* Totals and checks, after the last record. */
-void walk_judge(struct replay *p);
-/* names.c: frames of every row. */
-int names_attach(struct replay *p);
+/* What an origin's row says: its flows, and the stocks of the last picture. */
+void walk_costs(struct replay *p, const struct origin *o, struct cost *ret);
+/* Totals and checks. */
+void walk_judge(struct replay *p, struct report *r);
+
+/* names.c: a row with frames for every origin that costs something. */
+int names_attach(struct replay *p, struct report *r);
+void names_release(struct replay *p);
 
 #endif

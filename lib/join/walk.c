@@ -37,7 +37,7 @@ static const char *shape_of(const struct replay *p, const struct mp_ev_vma *v)
 
 static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 {
-	const char *name = trace_reader_string(p->r->reader, v->name);
+	const char *name = replay_text(p, v->name);
 	struct space_state *s = space_get(p, space);
 	int before = s && s->attached && !s->pictures;
 	enum origin_kind rest = before ? ORIGIN_PREEXISTING : ORIGIN_UNATTRIBUTED;
@@ -73,6 +73,9 @@ static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct m
 	err = ledger_map(p->ledger, space, start, end, origin);
 	if (!err)
 		p->origins[origin].generations++;
+	/* Its call may have returned and be on its way: nobody is named yet, not for good. */
+	if (!err && p->open && p->origins[origin].kind == ORIGIN_UNATTRIBUTED)
+		err = add_race(p, space, start, end);
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
@@ -88,7 +91,7 @@ static int is_stale(const struct origin *o, const struct mp_ev_vma *v, const cha
 int walk_vma(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_vma *v = trace_body(rec, vma);
-	const char *name = trace_reader_string(p->r->reader, v->name);
+	const char *name = replay_text(p, v->name);
 	struct ledger_interval iv;
 	u64 at = v->start;
 	int err = 0;
@@ -406,42 +409,51 @@ static void judge(struct check *c, s64 sum, int stable)
 			   : "the process ran on while it was walked";
 }
 
-void walk_judge(struct replay *p)
+static void whole_bytes(struct cost *pss)
 {
-	struct report *r = p->r;
+	pss->exact >>= PSS_SHIFT;
+	pss->inferred >>= PSS_SHIFT;
+}
+
+void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
+{
+	s64 start = (s64)o->resident_start;
+	int exact = owner_exact(p, o), c;
+
+	memcpy(ret, o->cost, sizeof(o->cost));
+	if (!p->r->has_walk)
+		return;
+	for (c = 0; c < COST_MAX; c++)
+		if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN)
+			ret[c].known = 1;
+	ret[COST_GROWN] = ret[COST_RESIDENT];
+	cost_add(&ret[COST_GROWN], exact ? -start : 0, exact ? 0 : -start);
+	whole_bytes(&ret[COST_PSS]);
+}
+
+void walk_judge(struct replay *p, struct report *r)
+{
+	struct cost cost[COST_MAX];
 	u32 i, c;
 
 	for (i = 1; i < p->nr_origins; i++) {
-		struct origin *o = &p->origins[i];
-		s64 start = (s64)o->resident_start;
-
-		if (!r->has_walk)
-			break;
-		for (c = 0; c < COST_MAX; c++)
-			if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN)
-				o->cost[c].known = 1;
-		o->cost[COST_GROWN] = o->cost[COST_RESIDENT];
-		cost_add(&o->cost[COST_GROWN], owner_exact(p, o) ? -start : 0,
-			 owner_exact(p, o) ? 0 : -start);
-	}
-	for (i = 1; i < p->nr_origins; i++)
+		walk_costs(p, &p->origins[i], cost);
+		/* The total is rounded once. */
+		cost[COST_PSS].exact = p->origins[i].cost[COST_PSS].exact;
+		cost[COST_PSS].inferred = p->origins[i].cost[COST_PSS].inferred;
 		for (c = 0; c < COST_MAX; c++) {
-			struct cost *o = &p->origins[i].cost[c];
+			u64 value = (u64)cost_value(&cost[c]);
 
-			if (!o->known)
+			if (!cost[c].known)
 				continue;
-			cost_add(&r->total[c], o->exact, o->inferred);
+			cost_add(&r->total[c], cost[c].exact, cost[c].inferred);
 			if (p->origins[i].kind == ORIGIN_UNATTRIBUTED)
-				r->check[c].unattributed += (u64)cost_value(o);
+				r->check[c].unattributed += value;
 			else
-				r->check[c].attributed += (u64)cost_value(o);
-			if (c == COST_PSS) {
-				o->exact >>= PSS_SHIFT;
-				o->inferred >>= PSS_SHIFT;
-			}
+				r->check[c].attributed += value;
 		}
-	r->total[COST_PSS].exact >>= PSS_SHIFT;
-	r->total[COST_PSS].inferred >>= PSS_SHIFT;
+	}
+	whole_bytes(&r->total[COST_PSS]);
 	r->check[COST_PSS].attributed >>= PSS_SHIFT;
 	r->check[COST_PSS].unattributed >>= PSS_SHIFT;
 	r->check[COST_PSS].tolerance = 1024 * p->nr_pictured;

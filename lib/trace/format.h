@@ -108,6 +108,7 @@ u32 tf_strings_find(const struct tf_strings *s, const char *text, u32 len);
 /* Make sure that one tf_strings_add() cannot fail. */
 int tf_strings_reserve(struct tf_strings *s, const char *text, u32 len);
 void tf_strings_add(struct tf_strings *s);
+const char *tf_strings_text(const struct tf_strings *s, u32 id); /* NULL: no such id */
 u32 tf_strings_nr(const struct tf_strings *s);
 
 #endif

@@ -52,6 +52,11 @@ u32 tf_strings_nr(const struct tf_strings *s)
 	return s->nr;
 }
 
+const char *tf_strings_text(const struct tf_strings *s, u32 id)
+{
+	return id && id <= s->nr ? s->text[id - 1].s : NULL;
+}
+
 u32 tf_strings_find(const struct tf_strings *s, const char *text, u32 len)
 {
 	u32 h = hash_of(text, len), mask = 2 * s->cap - 1, i;

@@ -13,12 +13,18 @@ struct trace_reader;
 /* Create path (0600, O_NOFOLLOW); an existing regular file becomes path.old. max_size in bytes, 0
  * no limit. Returns 0 or -errno; *ret_w is untouched on failure. */
 int trace_writer_open(const char *path, u64 max_size, struct trace_writer **ret_w);
+/* A writer without a file: each record goes to sink at once, a STRING before its first use. What
+ * sink returns is what trace_write() returns. */
+int trace_writer_sink(int (*sink)(void *ctx, const struct mp_hdr *rec), void *ctx,
+		      struct trace_writer **ret_w);
 /* Append one record. rec->size says how long it is. -EINVAL for a record that is not in the table
  * or has the wrong size, -EFBIG when max_size would be passed (the record is not written). */
 int trace_write(struct trace_writer *w, const struct mp_hdr *rec);
 /* Id of a string, writing a STRING record on first use. 0 for NULL and "". Longer than
  * MP_STRING_MAX is cut. Returns id >= 1, or -errno. */
 s64 trace_string(struct trace_writer *w, const char *s);
+/* Text of an id, NULL for one not given out. Lives as long as the writer. */
+const char *trace_writer_string(const struct trace_writer *w, u32 id);
 int trace_writer_flush(struct trace_writer *w); /* end the block and write it out */
 u64 trace_writer_bytes(const struct trace_writer *w); /* bytes on disk so far */
 u64 trace_writer_records(const struct trace_writer *w);

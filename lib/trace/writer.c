@@ -19,7 +19,9 @@
 #define RESERVE 2048
 
 struct trace_writer {
-	int fd;
+	int fd; /* -1: records go to sink, nothing is coded */
+	int (*sink)(void *ctx, const struct mp_hdr *rec);
+	void *sink_ctx;
 	u64 max_size;
 	u64 bytes;
 	u64 nr_records;
@@ -172,6 +174,25 @@ fail:
 	return err;
 }
 
+int trace_writer_sink(int (*sink)(void *ctx, const struct mp_hdr *rec), void *ctx,
+		      struct trace_writer **ret_w)
+{
+	struct trace_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = -1;
+	w->sink = sink;
+	w->sink_ctx = ctx;
+	w->strings = tf_strings_new();
+	if (!w->strings) {
+		free(w);
+		return -ENOMEM;
+	}
+	*ret_w = w;
+	return 0;
+}
+
 int trace_writer_flush(struct trace_writer *w)
 {
 	s64 n;
@@ -228,11 +249,13 @@ int trace_write(struct trace_writer *w, const struct mp_hdr *rec)
 	if (!err && rec->type == MP_EV_STRING)
 		err = reserve_string(w, rec);
 	if (!err)
-		err = make_room(w, rec);
+		err = w->sink ? w->sink(w->sink_ctx, rec) : make_room(w, rec);
 	if (err)
 		return err;
-	w->used = (size_t)(tf_encode(&w->st, &w->schema, rec, w->raw + w->used) - w->raw);
-	w->pending++;
+	if (!w->sink) {
+		w->used = (size_t)(tf_encode(&w->st, &w->schema, rec, w->raw + w->used) - w->raw);
+		w->pending++;
+	}
 	w->nr_records++;
 	if (rec->type == MP_EV_STRING)
 		tf_strings_add(w->strings);
@@ -265,6 +288,11 @@ s64 trace_string(struct trace_writer *w, const char *s)
 	return err ? err : (s64)id;
 }
 
+const char *trace_writer_string(const struct trace_writer *w, u32 id)
+{
+	return tf_strings_text(w->strings, id);
+}
+
 u64 trace_writer_bytes(const struct trace_writer *w)
 {
 	return w->bytes;
@@ -282,7 +310,7 @@ int trace_writer_close(struct trace_writer **w)
 	if (!*w)
 		return 0;
 	err = trace_writer_flush(*w);
-	if (fsync((*w)->fd) < 0 && !err && errno != EINVAL && errno != EROFS)
+	if ((*w)->fd >= 0 && fsync((*w)->fd) < 0 && !err && errno != EINVAL && errno != EROFS)
 		err = -errno;
 	writer_free(*w);
 	*w = NULL;

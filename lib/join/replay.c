@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Gathers records, puts them into the one causal order and has them applied, picture by picture.
+ * Nothing here knows what a record means for an owner: join.c and walk.c do. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/join/live.h"
+#include "lib/join/replay.h"
+
+static const char *const loss_names[MP_LOSS_MAX] = {
+#define MP_LOSS(NAME, num, name, doc) [num] = #name,
+#include "bpf/shared/loss.def"
+#undef MP_LOSS
+};
+
+/* ---- gathering ---- */
+
+static int keep(struct store *s, const struct mp_hdr *rec)
+{
+	if (s->nr == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 4096;
+		struct item *items = realloc(s->items, cap * sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		s->items = items;
+		s->cap = cap;
+	}
+	if (s->len + rec->size > s->room) {
+		size_t room = s->room ? s->room * 2 : 1u << 20;
+		u8 *arena = realloc(s->arena, room);
+
+		if (!arena)
+			return -ENOMEM;
+		s->arena = arena;
+		s->room = room;
+	}
+	memcpy(s->arena + s->len, rec, rec->size);
+	s->items[s->nr].seq = rec->seq;
+	s->items[s->nr++].at = s->len;
+	s->len += rec->size;
+	return 0;
+}
+
+static void store_release(struct store *s)
+{
+	free(s->arena);
+	free(s->items);
+}
+
+/* Ties keep the order of arrival: a walk's records share the number of the event before them. */
+static int by_seq(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Applied behind its place: what it concerned may have been judged without it. */
+static int note_late(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_loss late = {.count = 1, .cause = MP_LOSS_MAX, .cls = MP_CLASS_MAP};
+
+	switch (rec->type) {
+	case MP_EV_SPACE:
+	case MP_EV_SPACE_END:
+	case MP_EV_MAP:
+	case MP_EV_UNMAP:
+	case MP_EV_REMAP:
+	case MP_EV_ADVISE:
+		return note_loss(p, rec->space, &late);
+	default:
+		return 0;
+	}
+}
+
+int replay_feed(struct replay *p, const struct mp_hdr *rec)
+{
+	int err = 0;
+
+	if (rec->type == MP_EV_STRING)
+		return 0;
+	if (rec->time_ns && (!p->first_ns || rec->time_ns < p->first_ns))
+		p->first_ns = rec->time_ns;
+	if (rec->time_ns > p->last_ns)
+		p->last_ns = rec->time_ns;
+	p->r->mp_events++;
+	if (rec->type == MP_EV_STACK || rec->type == MP_EV_SYMBOL)
+		return keep(&p->named, rec);
+	if (rec->seq <= p->applied)
+		err = note_late(p, rec);
+	return err ? err : keep(&p->pending, rec);
+}
+
+/* ---- facts about the recording ---- */
+
+static void lose(struct space_state *s, const struct space_loss *l)
+{
+	if (s->id == l->space || !l->space)
+		s->lost[l->cls] += l->count;
+}
+
+int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss)
+{
+	struct space_loss *l, now = {.space = space, .cls = loss->cls, .count = loss->count};
+	u32 i;
+
+	if (loss->cls >= MP_CLASS_MAX)
+		return 0;
+	for (i = 0; i < p->nr_spaces; i++)
+		lose(&p->spaces[i], &now);
+	for (i = 0; i < p->nr_lost; i++)
+		if (p->lost[i].space == space && p->lost[i].cls == loss->cls) {
+			p->lost[i].count += loss->count;
+			return 0;
+		}
+	l = realloc(p->lost, (p->nr_lost + 1) * sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	p->lost = l;
+	p->lost[p->nr_lost++] = now;
+	return 0;
+}
+
+void losses_before(const struct replay *p, struct space_state *s)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_lost; i++)
+		lose(s, &p->lost[i]);
+}
+
+static int note_mark(struct replay *p, const struct mp_hdr *rec)
+{
+	struct report *r = p->r;
+	struct mark *m = realloc(r->marks, (r->nr_marks + 1) * sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	r->marks = m;
+	m += r->nr_marks++;
+	m->time_ns = rec->time_ns > p->first_ns ? rec->time_ns - p->first_ns : 0;
+	m->text = replay_text(p, trace_body(rec, mark)->text);
+	return 0;
+}
+
+static int note(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_session *ses = trace_body(rec, session);
+	const struct mp_ev_hook *hook = trace_body(rec, hook);
+	const struct mp_ev_loss *loss = trace_body(rec, loss);
+	struct report *r = p->r;
+
+	switch (rec->type) {
+	case MP_EV_END:
+		r->end = (int)trace_body(rec, end)->reason;
+		break;
+	case MP_EV_SESSION:
+		r->start_realtime = ses->start_realtime;
+		r->host = replay_text(p, ses->host);
+		r->kernel = replay_text(p, ses->kernel);
+		r->arch = replay_text(p, ses->arch);
+		break;
+	case MP_EV_HOOK:
+		if (r->nr_hooks == 32)
+			break;
+		r->hooks[r->nr_hooks].capability = replay_text(p, hook->capability);
+		r->hooks[r->nr_hooks].provider = replay_text(p, hook->provider);
+		r->hooks[r->nr_hooks].stability = replay_text(p, hook->stability);
+		r->hooks[r->nr_hooks++].reason = replay_text(p, hook->reason);
+		break;
+	case MP_EV_LOSS:
+		if (loss->cause < MP_LOSS_MAX && loss_names[loss->cause]) {
+			r->losses[loss->cause].name = loss_names[loss->cause];
+			r->losses[loss->cause].count += loss->count;
+			r->lost += loss->count;
+		}
+		return note_loss(p, rec->space, loss);
+	case MP_EV_MARK:
+		return note_mark(p, rec);
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* ---- pictures ---- */
+
+/* The highest walk number that ended among the first n: its picture gives the stocks. */
+static u32 last_walk(struct replay *p, size_t n)
+{
+	u32 best = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct mp_hdr *rec = replay_rec(p, i);
+		const struct mp_ev_walk *w = trace_body(rec, walk);
+
+		if (rec->type == MP_EV_WALK && w->end && w->id >= best) {
+			best = w->id;
+			p->last_walk_ns = rec->time_ns;
+		}
+	}
+	return best;
+}
+
+static void forget_picture(struct replay *p)
+{
+	u32 i, c;
+
+	for (i = 1; i < p->nr_origins; i++)
+		for (c = 0; c < COST_MAX; c++)
+			if (cost_columns[c].kind == COST_STOCK)
+				memset(&p->origins[i].cost[c], 0, sizeof(struct cost));
+	for (i = 0; i < p->nr_spaces; i++)
+		p->spaces[i].pictured = 0;
+	memset(p->r->check, 0, sizeof(p->r->check));
+	memset(p->r->class_bytes, 0, sizeof(p->r->class_bytes));
+	if (p->shared_pfns)
+		memset(p->shared_pfns, 0, p->cap_pfns * sizeof(*p->shared_pfns));
+	p->nr_pfns = p->nr_pictured = p->nr_races = 0;
+	p->r->stable = 0;
+}
+
+int add_race(struct replay *p, u32 space, u64 start, u64 end)
+{
+	struct race *r = realloc(p->races, (p->nr_races + 1) * sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	p->races = r;
+	r += p->nr_races++;
+	r->space = space;
+	r->start = start;
+	r->end = end;
+	return 0;
+}
+
+/* Mapping calls that overlap the picture which begins at item i: they may have taken effect on
+ * either side of the moment a page was read. A call that entered before the end may return after
+ * it. */
+static int find_races(struct replay *p, size_t i)
+{
+	u64 begin = p->pending.items[i].seq, end = ~0ull;
+	u32 space = replay_rec(p, i)->space;
+	size_t j;
+	int err = 0;
+
+	for (j = i + 1; j < p->pending.nr && !err; j++) {
+		const struct mp_hdr *rec = replay_rec(p, j);
+		const struct mp_ev_map *m = trace_body(rec, map);
+		const struct mp_ev_unmap *u = trace_body(rec, unmap);
+		const struct mp_ev_remap *r = trace_body(rec, remap);
+
+		if (rec->space != space)
+			continue;
+		if (rec->type == MP_EV_WALK && trace_body(rec, walk)->end && end == ~0ull)
+			end = rec->seq;
+		if (rec->seq <= begin)
+			continue;
+		if (rec->type == MP_EV_MAP && m->seq_entry <= end)
+			err = add_race(p, space, m->start, m->end);
+		else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
+			err = add_race(p, space, u->start, u->end);
+		else if (rec->type == MP_EV_REMAP && r->seq_entry <= end) {
+			err = add_race(p, space, r->old_start, r->old_start + r->old_len);
+			if (!err)
+				err = add_race(p, space, r->new_start, r->new_start + r->new_len);
+		}
+	}
+	return err;
+}
+
+/* ---- steps ---- */
+
+static int run(struct replay *p, size_t n)
+{
+	u32 final = last_walk(p, n), current = 0;
+	size_t i;
+	int err = 0;
+
+	if (final) {
+		forget_picture(p);
+		p->r->has_walk = 1;
+	}
+	/* Losses first: what they demote is decided while the records are applied. */
+	for (i = 0; i < n && !err; i++)
+		err = note(p, replay_rec(p, i));
+	for (i = 0; i < n && !err; i++) {
+		const struct mp_hdr *rec = replay_rec(p, i);
+		const struct mp_ev_walk *w = trace_body(rec, walk);
+
+		if (rec->type == MP_EV_WALK && !w->end) {
+			current = w->id;
+			if (current == final)
+				err = find_races(p, i);
+			if (err)
+				break;
+		}
+		if (rec->type == MP_EV_VMA)
+			err = walk_vma(p, rec);
+		else if (rec->type == MP_EV_RUN)
+			err = walk_run(p, rec, current == final);
+		else if (rec->type == MP_EV_CHECK && current == final)
+			walk_check(p, rec);
+		else
+			err = join_apply(p, rec, final);
+		if (!err && rec->type == MP_EV_WALK && w->end)
+			err = walk_finish(p, rec->space, w->id == final);
+	}
+	return err ? err : p->err;
+}
+
+/* Drops the first n records. */
+static int drop(struct replay *p, size_t n)
+{
+	struct store rest = {0};
+	size_t i;
+	int err = 0;
+
+	if (n == p->pending.nr) {
+		p->pending.nr = p->pending.len = 0;
+		return 0;
+	}
+	for (i = n; i < p->pending.nr && !err; i++)
+		err = keep(&rest, replay_rec(p, i));
+	store_release(&p->pending);
+	p->pending = rest;
+	return err;
+}
+
+int replay_step(struct replay *p, u64 seq)
+{
+	struct store *s = &p->pending;
+	size_t n = s->nr;
+	int err;
+
+	if (s->nr)
+		qsort(s->items, s->nr, sizeof(*s->items), by_seq);
+	while (n && s->items[n - 1].seq > seq)
+		n--;
+	p->open = seq != ~0ull;
+	err = run(p, n);
+	p->applied = seq;
+	return err ? err : drop(p, n);
+}
+
+/* ---- reports ---- */
+
+static int add_targets(const struct replay *p, struct report *r)
+{
+	int pass;
+	u32 i;
+
+	r->targets = calloc(p->nr_spaces ? p->nr_spaces : 1, sizeof(*r->targets));
+	if (!r->targets)
+		return -ENOMEM;
+	/* Who is in the picture first, then who came and went. */
+	for (pass = 1; pass >= 0; pass--)
+		for (i = 0; i < p->nr_spaces; i++) {
+			if (p->spaces[i].pictured != pass)
+				continue;
+			r->targets[r->nr_targets].pid = p->spaces[i].pid;
+			r->targets[r->nr_targets++].comm = p->spaces[i].comm;
+		}
+	return 0;
+}
+
+static int copy_marks(struct report *r)
+{
+	const struct mark *from = r->marks;
+
+	if (!r->nr_marks)
+		return 0;
+	r->marks = malloc(r->nr_marks * sizeof(*from));
+	if (!r->marks)
+		return -ENOMEM;
+	memcpy(r->marks, from, r->nr_marks * sizeof(*from));
+	return 0;
+}
+
+int replay_report(struct replay *p, struct report **ret_r)
+{
+	struct report *r = malloc(sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	*r = *p->r;
+	r->duration_ns = p->last_ns - p->first_ns;
+	r->picture_age_ns = p->last_walk_ns ? p->last_ns - p->last_walk_ns : 0;
+	err = copy_marks(r);
+	if (err)
+		r->marks = NULL;
+	if (!err)
+		err = add_targets(p, r);
+	if (!err)
+		err = names_attach(p, r);
+	if (!err)
+		walk_judge(p, r);
+	if (err)
+		join_free(&r);
+	else
+		*ret_r = r;
+	return err;
+}
+
+int replay_new(enum owner_mode owner, const char *(*text)(const void *ctx, u32 id), const void *ctx,
+	       struct replay **ret_p)
+{
+	struct replay *p = calloc(1, sizeof(*p));
+	int err = -ENOMEM;
+
+	if (!p)
+		return err;
+	p->owner = owner;
+	p->text = text;
+	p->text_ctx = ctx;
+	p->r = calloc(1, sizeof(*p->r));
+	if (p->r)
+		err = ledger_new(&p->ledger);
+	if (err) {
+		replay_free(&p);
+		return err;
+	}
+	p->r->end = -1;
+	*ret_p = p;
+	return 0;
+}
+
+void replay_free(struct replay **pp)
+{
+	struct replay *p = *pp;
+
+	if (!p)
+		return;
+	ledger_free(&p->ledger);
+	store_release(&p->pending);
+	store_release(&p->named);
+	names_release(p);
+	join_free(&p->r);
+	free(p->origins);
+	free(p->hash);
+	free(p->spaces);
+	free(p->vmas);
+	free(p->lost);
+	free(p->races);
+	free(p->shared_pfns);
+	free(p);
+	*pp = NULL;
+}
+
+static const char *text_of(const void *reader, u32 id)
+{
+	return trace_reader_string(reader, id);
+}
+
+int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r)
+{
+	struct replay *p = NULL;
+	const struct mp_hdr *rec;
+	int n = 0, err = replay_new(owner, text_of, reader, &p);
+
+	while (!err && (n = trace_reader_next(reader, &rec)) > 0)
+		err = replay_feed(p, rec);
+	if (!err)
+		err = n < 0 ? n : replay_step(p, ~0ull);
+	if (!err)
+		err = replay_report(p, ret_r);
+	replay_free(&p);
+	if (err) {
+		trace_reader_close(&reader);
+		return err;
+	}
+	(*ret_r)->truncated = trace_reader_truncated(reader);
+	(*ret_r)->reader = reader;
+	return 0;
+}
+
+int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
+{
+	struct trace_reader *reader = NULL;
+	int err = trace_reader_open(path, &reader);
+
+	return err ? err : join_trace(reader, owner, ret_r);
+}
+
+void join_free(struct report **r)
+{
+	size_t i;
+
+	if (!r || !*r)
+		return;
+	for (i = 0; i < (*r)->nr_rows; i++)
+		free((*r)->rows[i].frames);
+	free((*r)->rows);
+	free((*r)->targets);
+	free((*r)->marks);
+	trace_reader_close(&(*r)->reader);
+	free(*r);
+	*r = NULL;
+}
