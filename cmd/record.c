@@ -165,6 +165,10 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 				      "and CAP_SYS_PTRACE");
 	if (err)
 		return fail("record", "%s: %s", o->output, strerror(-err));
+	if (recorder_unnamed(r))
+		fail("record",
+		     "%llu addresses have no name: reading their file crashed or took too long",
+		     (unsigned long long)recorder_unnamed(r));
 	fprintf(stderr, "memprov: wrote %s: %llu events, lost %llu, %llu KiB\n", o->output,
 		(unsigned long long)recorder_events(r), (unsigned long long)recorder_lost(r),
 		(unsigned long long)trace_writer_bytes(w) / 1024);

@@ -30,6 +30,7 @@ struct recorder {
 	u64 began_ns, next_walk_ns, walk_cost_ns;
 	pid_t child;
 	int child_status, exec_error, end;
+	u64 unnamed;
 	int go_fd, err_fd; /* wakes the child; its exec error comes back */
 };
 
@@ -337,7 +338,7 @@ int recorder_finish(struct recorder *r, const char *path)
 	if (!err)
 		err = trace_writer_flush(r->w);
 	if (!err)
-		err = symbolize(path, r->w);
+		err = symbolize(path, r->w, &r->unnamed);
 	/* The writer keeps room for these two behind a full file. */
 	if (err == -EFBIG) {
 		r->end = MP_END_SIZE;
@@ -408,4 +409,9 @@ u64 recorder_events(const struct recorder *r)
 u64 recorder_lost(const struct recorder *r)
 {
 	return session_lost(r->s);
+}
+
+u64 recorder_unnamed(const struct recorder *r)
+{
+	return r->unnamed;
 }

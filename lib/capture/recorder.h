@@ -46,5 +46,7 @@ unsigned int recorder_refused(const struct recorder *r);
 u64 recorder_elapsed_ns(const struct recorder *r); /* since start */
 u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
+/* Addresses whose file stopped the reader of names. */
+u64 recorder_unnamed(const struct recorder *r);
 
 #endif

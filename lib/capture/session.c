@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
@@ -119,6 +120,8 @@ int session_open(struct trace_writer *w, int follow, char *msg, size_t msg_len,
 		err = -errno;
 		goto fail;
 	}
+	/* A child that reads names must not reach the counters of losses. */
+	madvise(s->skel->bss, sizeof(*s->skel->bss), MADV_DONTFORK);
 	*ret_s = s;
 	return 0;
 fail:

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/resource.h>
+#include "lib/capture/modules.h"
+#include "lib/capture/namer.h"
 #include "lib/capture/symbolize.h"
-#include "lib/sym/sym.h"
-
-#define MAX_INLINE 32
 
 struct place {
 	u32 space;
@@ -29,6 +28,8 @@ struct work {
 	struct mp_ev_vma *vmas; /* executable ones, with their space */
 	u32 *vma_space;
 	size_t nr_vmas, cap_vmas;
+	struct modules mods;
+	struct trace_writer *w;
 };
 
 static int add_stack(struct work *k, const struct mp_hdr *rec)
@@ -138,30 +139,43 @@ static int load(struct work *k, struct trace_reader *r)
 	return err ? err : n;
 }
 
+/* One fd for each file mapped: more than the usual limit when everything is recorded. */
+static void allow_files(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
 static int map_all(struct work *k, struct trace_reader *r)
 {
+	struct space *s = NULL;
 	size_t i;
-	int err = 0;
+	int err = 0, root = -1, fd;
 
+	allow_files();
 	for (i = 0; i < k->nr_vmas && !err; i++) {
-		struct space *s = space_of(k, k->vma_space[i]);
-		const char *path = trace_reader_string(r, k->vmas[i].name);
-		char root[64];
+		const struct mp_ev_vma *v = &k->vmas[i];
+		const char *path = trace_reader_string(r, v->name);
 
+		if (!i || k->vma_space[i] != k->vma_space[i - 1]) {
+			s = space_of(k, k->vma_space[i]);
+			root = s ? modules_root(&k->mods, (pid_t)s->pid) : -1;
+		}
 		if (!s || !path)
 			continue;
-		snprintf(root, sizeof(root), "/proc/%u/root", s->pid);
-		if (access(root, X_OK))
-			root[0] = 0;
-		err = sym_space_map(s->sym, k->vmas[i].start, k->vmas[i].end, k->vmas[i].pgoff,
-				    root, path);
+		fd = modules_file(&k->mods, (pid_t)s->pid, root, v, path);
+		err = sym_space_map(s->sym, v->start, v->end, v->pgoff, root, fd, path);
 		if (err == -EINVAL)
 			err = 0;
 	}
 	return err;
 }
 
-static int write_frame(struct trace_writer *w, const struct place *at, const struct sym_frame *f,
+static int write_frame(struct trace_writer *w, u32 space, u64 addr, const struct sym_frame *f,
 		       u32 frame)
 {
 	struct {
@@ -175,8 +189,8 @@ static int write_frame(struct trace_writer *w, const struct place *at, const str
 		return (int)(fn < 0 ? fn : mod < 0 ? mod : id < 0 ? id : file);
 	rec.hdr.type = MP_EV_SYMBOL;
 	rec.hdr.size = sizeof(rec);
-	rec.hdr.space = at->space;
-	rec.ev.addr = at->addr;
+	rec.hdr.space = space;
+	rec.ev.addr = addr;
 	rec.ev.offset = f->offset;
 	rec.ev.function = (u32)fn;
 	rec.ev.module = (u32)mod;
@@ -188,44 +202,81 @@ static int write_frame(struct trace_writer *w, const struct place *at, const str
 	return trace_write(w, &rec.hdr);
 }
 
-static int resolve_all(struct work *k, struct trace_writer *w)
+static int write_place(void *ctx, size_t i, const struct sym_frame *frames, int n, u32 frame)
 {
-	struct sym_frame frames[MAX_INLINE];
-	size_t i;
-	int err = 0;
+	struct work *k = ctx;
+	int j, err = 0;
 
-	if (k->nr)
-		qsort(k->places, k->nr, sizeof(*k->places), by_place);
-	for (i = 0; i < k->nr && !err; i++) {
-		struct place *at = &k->places[i];
-		struct space *s = space_of(k, at->space);
-		int n, j;
-
-		if (!s || (i && at[-1].space == at->space && at[-1].addr == at->addr))
-			continue;
-		n = sym_resolve(s->sym, at->addr, at->is_return, frames, MAX_INLINE);
-		for (j = 0; j < n && !err; j++)
-			err = write_frame(w, at, &frames[j],
-					  (u32)sym_unwind(s->sym, at->addr, at->is_return));
-	}
+	for (j = 0; j < n && !err; j++)
+		err = write_frame(k->w, k->places[i].space, k->places[i].addr, &frames[j], frame);
 	return err;
 }
 
-int symbolize(const char *path, struct trace_writer *w)
+static int write_unnamed(struct work *k, u64 count)
+{
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_loss ev;
+	} rec = {
+		.hdr = {.type = MP_EV_LOSS, .size = sizeof(rec)},
+		.ev = {.count = count, .cause = MP_LOSS_NAMES, .cls = MP_CLASS_MAX},
+	};
+
+	return trace_write(k->w, &rec.hdr);
+}
+
+static int resolve_all(struct work *k, u64 *ret_unnamed)
+{
+	struct name_place *names;
+	struct sym_frame where;
+	size_t i, nr = 0;
+	int err, fd;
+
+	if (!k->nr)
+		return 0;
+	qsort(k->places, k->nr, sizeof(*k->places), by_place);
+	names = malloc(k->nr * sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	/* Each place once, and only where something is mapped. */
+	for (i = 0; i < k->nr; i++) {
+		struct place *at = &k->places[i];
+		struct space *s = space_of(k, at->space);
+
+		if (!s || (nr && k->places[nr - 1].space == at->space &&
+			   k->places[nr - 1].addr == at->addr))
+			continue;
+		if (!sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
+			continue;
+		names[nr].space = s->sym;
+		names[nr].addr = at->addr;
+		names[nr].is_return = at->is_return;
+		k->places[nr++] = *at;
+	}
+	err = name_all(names, nr, k->mods.fds, k->mods.nr_fds, write_place, k, ret_unnamed);
+	free(names);
+	if (!err && *ret_unnamed)
+		err = write_unnamed(k, *ret_unnamed);
+	return err;
+}
+
+int symbolize(const char *path, struct trace_writer *w, u64 *ret_unnamed)
 {
 	struct trace_reader *r = NULL;
-	struct work k = {0};
+	struct work k = {.w = w};
 	size_t i;
 	int err = trace_reader_open(path, &r);
 
+	*ret_unnamed = 0;
 	if (!err)
 		err = load(&k, r);
 	if (!err)
 		err = map_all(&k, r);
 	if (!err)
-		err = resolve_all(&k, w);
+		err = resolve_all(&k, ret_unnamed);
 	for (i = 0; i < k.nr_spaces; i++)
 		sym_space_free(&k.spaces[i].sym);
+	modules_release(&k.mods);
 	free(k.spaces);
 	free(k.places);
 	free(k.vmas);

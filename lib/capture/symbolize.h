@@ -5,8 +5,9 @@
 
 #include "lib/trace/trace.h"
 
-/* Reads path (flushed), appends to w. Files that cannot be read cost names, not the recording.
- * 0 or -errno. */
-int symbolize(const char *path, struct trace_writer *w);
+/* Reads path (flushed), appends to w. Files that cannot be read cost names, not the recording;
+ * those that stopped the reader are counted in *ret_unnamed, by address, and in a LOSS record. 0 or
+ * -errno. */
+int symbolize(const char *path, struct trace_writer *w, u64 *ret_unnamed);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "bpf/shared/event.h"
 #include "lib/sym/dso.h"
+#include "lib/sym/file.h"
 
 #define DSO_BASE	 0x10000000ULL /* arbitrary; not 0 so that a zero address is never valid */
 #define DSO_MAX_SIZE	 (16ULL << 30)
@@ -36,7 +37,7 @@ struct dso {
 	Dwarf_Addr bias; /* module address - ELF vaddr */
 	GElf_Phdr *loads;
 	size_t nr_loads;
-	char *root;
+	int root;
 	char *path;
 	dev_t dev;
 	ino_t ino;
@@ -47,26 +48,17 @@ struct dso {
 /* libstdc++ exports it for C++ only; there is no C header. */
 char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
 
-/* stat first: merely opening a device or a FIFO can have side effects. */
-static int open_regular(const char *path, struct stat *st)
+static int good_size(const struct stat *st)
 {
-	int fd;
-	int err;
+	return S_ISREG(st->st_mode) && st->st_size >= (off_t)sizeof(Elf32_Ehdr) &&
+	       (u64)st->st_size <= DSO_MAX_SIZE;
+}
 
-	if (stat(path, st))
-		return -errno;
-	if (!S_ISREG(st->st_mode))
-		return -EINVAL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, st)) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	if (!S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(Elf32_Ehdr) ||
-	    (u64)st->st_size > DSO_MAX_SIZE) {
+static int open_elf(int root, const char *path, struct stat *st)
+{
+	int fd = file_open(root, path, st);
+
+	if (fd >= 0 && !good_size(st)) {
 		close(fd);
 		return -ENOEXEC;
 	}
@@ -197,7 +189,7 @@ static int file_crc(int fd, u32 *ret)
 }
 
 /* Takes path over. The fd of the debug file of d, with its name in *ret_name, or -1. */
-static int try_debug(const struct dso *d, char *path, u32 want_crc, char **ret_name)
+static int try_debug(const struct dso *d, int root, char *path, u32 want_crc, char **ret_name)
 {
 	char build_id[2 * DSO_MAX_BUILD_ID + 1];
 	struct stat st;
@@ -207,7 +199,7 @@ static int try_debug(const struct dso *d, char *path, u32 want_crc, char **ret_n
 
 	if (!path)
 		return -1;
-	fd = open_regular(path, &st);
+	fd = open_elf(root, path, &st);
 	if (fd < 0)
 		goto out_free;
 	if (st.st_dev == d->dev && st.st_ino == d->ino)
@@ -241,14 +233,14 @@ __attribute__((format(printf, 1, 2))) static char *format(const char *fmt, ...)
 	return n < 0 ? NULL : ret;
 }
 
-static int debug_by_build_id(const struct dso *d, const char *root, char **ret_name)
+static int debug_by_build_id(const struct dso *d, int root, char **ret_name)
 {
 	if (strlen(d->build_id) < 4)
 		return -1;
-	return try_debug(d,
-			 format("%s/usr/lib/debug/.build-id/%.2s/%s.debug", root, d->build_id,
-				d->build_id + 2),
-			 0, ret_name);
+	return try_debug(
+		d, root,
+		format("/usr/lib/debug/.build-id/%.2s/%s.debug", d->build_id, d->build_id + 2), 0,
+		ret_name);
 }
 
 static int debug_by_link(const struct dso *d, const char *link, u32 crc, char **ret_name)
@@ -261,15 +253,15 @@ static int debug_by_link(const struct dso *d, const char *link, u32 crc, char **
 	 * libdw finds by itself). */
 	if (!slash || strchr(link, '/'))
 		return -1;
-	fd = try_debug(d, format("%s%.*s/%s", d->root, len, d->path, link), crc, ret_name);
+	fd = try_debug(d, d->root, format("%.*s/%s", len, d->path, link), crc, ret_name);
 	if (fd < 0)
-		fd = try_debug(d, format("%s%.*s/.debug/%s", d->root, len, d->path, link), crc,
+		fd = try_debug(d, d->root, format("%.*s/.debug/%s", len, d->path, link), crc,
 			       ret_name);
 	if (fd < 0)
-		fd = try_debug(d, format("%s/usr/lib/debug%.*s/%s", d->root, len, d->path, link),
-			       crc, ret_name);
-	if (fd < 0 && d->root[0])
-		fd = try_debug(d, format("/usr/lib/debug%.*s/%s", len, d->path, link), crc,
+		fd = try_debug(d, d->root, format("/usr/lib/debug%.*s/%s", len, d->path, link), crc,
+			       ret_name);
+	if (fd < 0 && d->root >= 0)
+		fd = try_debug(d, -1, format("/usr/lib/debug%.*s/%s", len, d->path, link), crc,
 			       ret_name);
 	return fd;
 }
@@ -287,8 +279,8 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	if (!d)
 		return -1;
 	fd = debug_by_build_id(d, d->root, ret_name);
-	if (fd < 0 && d->root[0])
-		fd = debug_by_build_id(d, "", ret_name);
+	if (fd < 0 && d->root >= 0)
+		fd = debug_by_build_id(d, -1, ret_name);
 	if (fd < 0 && link)
 		fd = debug_by_link(d, link, crc, ret_name);
 	return fd;
@@ -314,7 +306,7 @@ static const Dwfl_Callbacks callbacks = {
 };
 
 /* Takes fd over, also when it fails. */
-static int report(struct dso *d, const char *file, int fd)
+static int report(struct dso *d, int fd)
 {
 	void **userdata;
 
@@ -324,7 +316,7 @@ static int report(struct dso *d, const char *file, int fd)
 		return -ENOMEM;
 	}
 	dwfl_report_begin(d->dwfl);
-	d->mod = dwfl_report_elf(d->dwfl, d->path, file, fd, DSO_BASE, false);
+	d->mod = dwfl_report_elf(d->dwfl, d->path, d->path, fd, DSO_BASE, false);
 	if (!d->mod)
 		close(fd);
 	if (dwfl_report_end(d->dwfl, NULL, NULL) || !d->mod)
@@ -337,20 +329,23 @@ static int report(struct dso *d, const char *file, int fd)
 	return 0;
 }
 
-static int load(struct dso *d)
+static int load(struct dso *d, int fd)
 {
 	struct stat st;
-	char *file;
 	int err;
-	int fd;
 
-	file = format("%s%s", d->root, d->path);
-	if (!file)
-		return -ENOMEM;
-	fd = open_regular(file, &st);
 	if (fd < 0) {
-		err = fd;
-		goto out;
+		fd = open_elf(d->root, d->path, &st);
+		if (fd < 0)
+			return fd;
+	} else {
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return -errno;
+		if (fstat(fd, &st) || !good_size(&st)) {
+			close(fd);
+			return -ENOEXEC;
+		}
 	}
 	d->dev = st.st_dev;
 	d->ino = st.st_ino;
@@ -358,13 +353,11 @@ static int load(struct dso *d)
 	if (err)
 		close(fd);
 	else
-		err = report(d, file, fd);
-out:
-	free(file);
+		err = report(d, fd);
 	return err;
 }
 
-int dso_open(struct dso **ret_d, const char *root, const char *path)
+int dso_open(struct dso **ret_d, int root, int fd, const char *path)
 {
 	struct dso *d;
 	int err;
@@ -373,9 +366,9 @@ int dso_open(struct dso **ret_d, const char *root, const char *path)
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->root = strdup(root);
+	d->root = root;
 	d->path = strdup(path);
-	err = d->root && d->path ? load(d) : -ENOMEM;
+	err = d->path ? load(d, fd) : -ENOMEM;
 	if (err)
 		dso_close(&d);
 	*ret_d = d;
@@ -390,7 +383,6 @@ void dso_close(struct dso **d)
 		dwfl_end((*d)->dwfl);
 	tdestroy((*d)->names, free);
 	free((*d)->loads);
-	free((*d)->root);
 	free((*d)->path);
 	free(*d);
 	*d = NULL;

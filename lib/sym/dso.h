@@ -17,8 +17,10 @@ struct dso_frame {
 	int inlined;
 };
 
-/* -ENOMEM, other -errno of the open, -ENOEXEC when it is no ELF we would trust to libdw. */
-int dso_open(struct dso **ret_d, const char *root, const char *path);
+/* fd: the file, duplicated, or -1: path is opened. root: where path and debug files are looked up
+ * (file_open), must stay open. -ENOMEM, other -errno of the open, -ENOEXEC when it is no ELF we
+ * would trust to libdw. */
+int dso_open(struct dso **ret_d, int root, int fd, const char *path);
 void dso_close(struct dso **d);
 const char *dso_build_id(const struct dso *d);
 /* Innermost first; ret holds DSO_MAX_FRAMES. Number of frames (>= 1) or -ENOMEM. */

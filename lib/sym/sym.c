@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Address spaces: which file was mapped where, and a cache of what the files said. Mappings are
- * kept sorted and disjoint, so that a lookup is one binary search. Files are opened when they are
- * mapped and not when they are first asked for: by then the process and its root may be gone. */
+ * kept sorted and disjoint, so that a lookup is one binary search. Nothing of a file is
+ * read before somebody asks for a name in it. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,8 +16,9 @@
 
 struct sym_file {
 	struct sym_file *next;
-	char *root;
 	char *path;
+	int root, fd;
+	int opened; /* the one trial was made */
 	struct dso *dso; /* NULL: nothing to read, module and offset only */
 };
 
@@ -55,7 +56,6 @@ int sym_space_new(struct sym_space **ret_s)
 static void file_free(struct sym_file *f)
 {
 	dso_close(&f->dso);
-	free(f->root);
 	free(f->path);
 	free(f);
 }
@@ -95,13 +95,14 @@ static int has_file(const char *path)
 	return len < del || strcmp(path + len - del, DELETED) != 0;
 }
 
-static int file_get(struct sym_space *s, const char *root, const char *path, struct sym_file **ret)
+static int file_get(struct sym_space *s, int root, int fd, const char *path, struct sym_file **ret)
 {
 	struct sym_file *f;
-	int err = 0;
 
+	if (fd == SYM_BY_PATH && !has_file(path))
+		fd = SYM_NO_FILE;
 	for (f = s->files; f; f = f->next) {
-		if (!strcmp(f->path, path) && !strcmp(f->root, root)) {
+		if (f->root == root && f->fd == fd && !strcmp(f->path, path)) {
 			*ret = f;
 			return 0;
 		}
@@ -109,20 +110,38 @@ static int file_get(struct sym_space *s, const char *root, const char *path, str
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	f->root = strdup(root);
+	f->root = root;
+	f->fd = fd;
 	f->path = strdup(path);
-	if (!f->root || !f->path)
-		err = -ENOMEM;
-	else if (has_file(path))
-		err = dso_open(&f->dso, root, path);
-	if (err == -ENOMEM) {
+	if (!f->path) {
 		file_free(f);
-		return err;
+		return -ENOMEM;
 	}
 	f->next = s->files;
 	s->files = f;
 	*ret = f;
 	return 0;
+}
+
+static int file_read(struct sym_file *f)
+{
+	int err = 0;
+
+	if (!f->opened && f->fd != SYM_NO_FILE)
+		err = dso_open(&f->dso, f->root, f->fd, f->path);
+	f->opened = err != -ENOMEM;
+	return err == -ENOMEM ? err : 0;
+}
+
+void sym_space_forget(struct sym_space *s, int fd)
+{
+	struct sym_file *f;
+
+	for (f = s->files; f; f = f->next)
+		if (f->fd == fd) {
+			dso_close(&f->dso);
+			f->fd = SYM_NO_FILE;
+		}
 }
 
 /* Index of the first map that ends after addr. */
@@ -189,7 +208,7 @@ static int maps_insert(struct sym_space *s, const struct sym_map *m)
 	return 0;
 }
 
-int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, const char *root,
+int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, int fd,
 		  const char *path)
 {
 	struct sym_map m = {.start = start, .end = end, .pgoff = pgoff};
@@ -197,7 +216,7 @@ int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, const char
 
 	if (!s || !path || start >= end || pgoff + (end - start) < pgoff)
 		return -EINVAL;
-	err = file_get(s, root ? root : "", path, &m.file);
+	err = file_get(s, root, fd, path, &m.file);
 	if (err)
 		return err;
 	return maps_insert(s, &m);
@@ -270,6 +289,26 @@ static int cache_get(struct sym_space *s, struct sym_file *f, u64 offset,
 	return 0;
 }
 
+static const struct sym_map *map_at(const struct sym_space *s, u64 at)
+{
+	size_t idx = first_after(s, at);
+
+	return idx == s->nr_maps || s->maps[idx].start > at ? NULL : &s->maps[idx];
+}
+
+int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret,
+	       int *ret_fd)
+{
+	u64 back = is_return && addr ? 1 : 0;
+	const struct sym_map *m = map_at(s, addr - back);
+
+	if (!m)
+		return 0;
+	*ret = (struct sym_frame){.module = m->file->path, .offset = m->pgoff + (addr - m->start)};
+	*ret_fd = m->file->fd;
+	return 1;
+}
+
 int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret, int max)
 {
 	const struct sym_entry *e = NULL;
@@ -277,22 +316,20 @@ int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *
 	u64 back = is_return && addr ? 1 : 0;
 	u64 at = addr - back;
 	u64 offset;
-	size_t idx;
 	int err;
 	int i;
 
 	if (!s || !ret || max <= 0)
 		return -EINVAL;
-	idx = first_after(s, at);
-	if (idx == s->nr_maps || s->maps[idx].start > at)
+	m = map_at(s, at);
+	if (!m)
 		return 0;
-	m = &s->maps[idx];
 	offset = m->pgoff + (at - m->start);
-	if (m->file->dso) {
+	err = file_read(m->file);
+	if (!err && m->file->dso)
 		err = cache_get(s, m->file, offset, &e);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	for (i = 0; i < max && i < (e ? e->nr : 1); i++) {
 		ret[i] = (struct sym_frame){.module = m->file->path, .offset = offset + back};
 		if (!e)
@@ -309,13 +346,9 @@ int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *
 int sym_unwind(struct sym_space *s, u64 addr, int is_return)
 {
 	u64 at = addr - (is_return && addr ? 1 : 0);
-	size_t idx = first_after(s, at);
-	const struct sym_map *m;
+	const struct sym_map *m = map_at(s, at);
 
-	if (idx == s->nr_maps || s->maps[idx].start > at)
-		return MP_FRAME_UNKNOWN;
-	m = &s->maps[idx];
-	if (!m->file->dso)
+	if (!m || file_read(m->file) || !m->file->dso)
 		return MP_FRAME_UNKNOWN;
 	return dso_unwind(m->file->dso, m->pgoff + (at - m->start));
 }

@@ -19,12 +19,22 @@ struct sym_frame {
 
 int sym_space_new(struct sym_space **ret_s);
 void sym_space_free(struct sym_space **s);
-/* [start, end) maps path from file offset pgoff. root: prefix under which path is opened ("" or
- * /proc/PID/root). Later maps win where they overlap. 0, -ENOMEM, -EINVAL. A file that cannot be
- * read or is no ELF is remembered and gives module and offset only. "[vdso]" and other bracket
- * names: no file. */
-int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, const char *root,
+#define SYM_BY_PATH -1
+#define SYM_NO_FILE -2
+
+/* [start, end) maps path from file offset pgoff. Later maps win where they overlap. 0, -ENOMEM,
+ * -EINVAL. fd: the file, or SYM_BY_PATH: path is opened below root, or SYM_NO_FILE: module and
+ * offset only. root: a directory that no name can leave, -1 for "/". Both must stay open as long as
+ * the space. Files are read when first asked for; one that cannot be read or is no ELF is
+ * remembered and gives module and offset only, as "[vdso]" and other bracket names do. */
+int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, int fd,
 		  const char *path);
+/* Module and offset of an address, reading no file. 1, or 0 when addr lies in no known map. ret_fd
+ * as given to sym_space_map. */
+int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret,
+	       int *ret_fd);
+/* The file of this fd is not read any more: module and offset only. */
+void sym_space_forget(struct sym_space *s, int fd);
 /* Frames of one address, innermost inline first. is_return: addr is a return address, look up addr
  * - 1. At most max frames. Returns the number (>= 1 when addr lies in a known map, else 0) or
  * -errno. */

@@ -91,7 +91,7 @@ static int fill(struct sym_space *s)
 			    4 ||
 		    !at || perm[2] != 'x')
 			continue;
-		err = sym_space_map(s, start, end, pgoff, "", line + at);
+		err = sym_space_map(s, start, end, pgoff, -1, SYM_BY_PATH, line + at);
 	}
 	fclose(f);
 	return err;
@@ -118,9 +118,10 @@ static void test_functions(struct sym_space *s, const char *self)
 	n = sym_resolve(s, addr, 1, f, MAX_FRAMES);
 	check("return address at a function's start is not in it",
 	      n >= 1 && !same(f[n - 1].function, "hidden_function"));
-	check("bad arguments", sym_resolve(s, addr, 0, f, 0) == -EINVAL &&
-				       sym_space_map(s, 2, 2, 0, "", self) == -EINVAL &&
-				       sym_space_map(s, 0, 8192, ~0ULL, "", self) == -EINVAL);
+	check("bad arguments",
+	      sym_resolve(s, addr, 0, f, 0) == -EINVAL &&
+		      sym_space_map(s, 2, 2, 0, -1, SYM_BY_PATH, self) == -EINVAL &&
+		      sym_space_map(s, 0, 8192, ~0ULL, -1, SYM_BY_PATH, self) == -EINVAL);
 }
 
 static void test_inline(struct sym_space *s)
@@ -175,9 +176,9 @@ static void test_maps(const char *self)
 		return;
 	}
 	check("empty space", sym_resolve(s, 4096, 0, f, 2) == 0);
-	n = sym_space_map(s, 0x1000, 0x9000, 0x10000, "", "[vdso]");
-	n |= sym_space_map(s, 0x3000, 0x5000, 0, "", "/gone (deleted)");
-	n |= sym_space_map(s, 0x8000, 0xa000, 0, "/nowhere", self);
+	n = sym_space_map(s, 0x1000, 0x9000, 0x10000, -1, SYM_BY_PATH, "[vdso]");
+	n |= sym_space_map(s, 0x3000, 0x5000, 0, -1, SYM_BY_PATH, "/gone (deleted)");
+	n |= sym_space_map(s, 0x8000, 0xa000, 0, -1, SYM_NO_FILE, self);
 	check("maps without files", n == 0);
 	n = sym_resolve(s, 0x1234, 0, f, 2);
 	check("bracket name", n == 1 && same(f[0].module, "[vdso]") && f[0].offset == 0x10234 &&
@@ -238,7 +239,7 @@ static int named(const char *path, const u64 *offsets, int nr)
 
 	if (sym_space_new(&s))
 		return -1;
-	if (sym_space_map(s, 0x100000, 0x100000 + (1ULL << 32), 0, "", path))
+	if (sym_space_map(s, 0x100000, 0x100000 + (1ULL << 32), 0, -1, SYM_BY_PATH, path))
 		count = -1;
 	for (i = 0; i < nr && count >= 0; i++) {
 		n = sym_resolve(s, 0x100000 + offsets[i], 0, f, MAX_FRAMES);

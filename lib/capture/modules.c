@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "lib/capture/modules.h"
+#include "lib/sym/file.h"
+#include "lib/sym/sym.h"
+
+static int keep_fd(struct modules *m, int fd)
+{
+	int *fds = realloc(m->fds, (m->nr_fds + 1) * sizeof(*fds));
+
+	if (!fds) {
+		close(fd);
+		return -ENOMEM;
+	}
+	m->fds = fds;
+	m->fds[m->nr_fds++] = fd;
+	return fd;
+}
+
+int modules_root(struct modules *m, pid_t pid)
+{
+	struct stat st, have;
+	char path[64];
+	size_t i;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	for (i = 0; !fstat(fd, &st) && i < m->nr_fds; i++) {
+		if (fstat(m->fds[i], &have) || have.st_dev != st.st_dev || have.st_ino != st.st_ino)
+			continue;
+		close(fd);
+		return m->fds[i];
+	}
+	fd = keep_fd(m, fd);
+	return fd < 0 ? -1 : fd;
+}
+
+/* The inode in the words of /proc/PID/maps. stat(2) of btrfs and overlayfs names other devices, so
+ * the file is mapped, without access, and looked up. */
+static int is_mapped_as(int fd, u32 dev, u64 ino)
+{
+	unsigned long long start, at;
+	unsigned int maj, min;
+	char line[4300];
+	int same = 0;
+	void *p;
+	FILE *f;
+
+	p = mmap(NULL, MP_PAGE_SIZE, PROT_NONE, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return 0;
+	f = fopen("/proc/self/maps", "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx-%*x %*s %*x %x:%x %llu", &start, &maj, &min, &at) != 4 ||
+		    start != (unsigned long)p)
+			continue;
+		same = (maj << 20 | min) == dev && at == ino;
+		break;
+	}
+	if (f)
+		fclose(f);
+	munmap(p, MP_PAGE_SIZE);
+	return same;
+}
+
+static int check(int fd, const struct stat *st, const struct mp_ev_vma *v)
+{
+	u32 dev = major(st->st_dev) << 20 | minor(st->st_dev);
+
+	if (fd < 0)
+		return fd;
+	if ((dev == v->dev && st->st_ino == v->ino) || is_mapped_as(fd, v->dev, v->ino))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* The link to the mapped inode itself is right even when the name is gone; it needs privilege and a
+ * living process. */
+static int open_mapped(pid_t pid, int root, const struct mp_ev_vma *v, const char *path)
+{
+	struct stat st;
+	char link[96];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)v->start, (unsigned long long)v->end);
+	fd = file_open(-1, link, &st);
+	fd = check(fd, &st, v);
+	if (fd < 0 && root >= 0) {
+		fd = file_open(root, path, &st);
+		fd = check(fd, &st, v);
+	}
+	/* Of a process in a chroot, maps shows the path as we would say it. */
+	if (fd < 0) {
+		fd = file_open(-1, path, &st);
+		fd = check(fd, &st, v);
+	}
+	return fd;
+}
+
+int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma *v,
+		 const char *path)
+{
+	struct module *files;
+	size_t i;
+	int fd;
+
+	if (path[0] != '/' || !v->ino)
+		return SYM_NO_FILE;
+	for (i = 0; i < m->nr_files; i++)
+		if (m->files[i].dev == v->dev && m->files[i].ino == v->ino)
+			return m->files[i].fd;
+	fd = open_mapped(pid, root, v, path);
+	if (fd < 0)
+		return SYM_NO_FILE; /* another space may know it by another name */
+	files = realloc(m->files, (m->nr_files + 1) * sizeof(*files));
+	if (!files) {
+		close(fd);
+		return SYM_NO_FILE;
+	}
+	m->files = files;
+	fd = keep_fd(m, fd);
+	if (fd < 0)
+		return SYM_NO_FILE;
+	m->files[m->nr_files].dev = v->dev;
+	m->files[m->nr_files].ino = v->ino;
+	m->files[m->nr_files++].fd = fd;
+	return fd;
+}
+
+void modules_release(struct modules *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr_fds; i++)
+		close(m->fds[i]);
+	free(m->fds);
+	free(m->files);
+	memset(m, 0, sizeof(*m));
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/capture/jail.h"
+#include "lib/capture/namer.h"
+
+#define MAX_TEXT     4095
+#define MAX_CHILDREN 16 /* one more for each file that brought one down */
+#define PLACE_MS     10000 /* for one address, the first of a file included */
+#define ALL_MS	     300000
+
+/* The pipe: for each place in order one head, then nr times a frame with its three texts. */
+struct head {
+	u32 place, nr, frame, size;
+};
+struct frame {
+	u32 line, inlined;
+	u16 len[3]; /* function, file, build id; 0 unknown */
+	u16 reserved;
+};
+#define MAX_PAYLOAD (NAMER_MAX_INLINE * (sizeof(struct frame) + 3ul * MAX_TEXT))
+
+struct namer {
+	const struct name_place *places;
+	size_t nr;
+	const int *fds;
+	size_t nr_fds;
+	u64 deadline_ms;
+	pid_t child;
+	int pipe;
+	u8 payload[MAX_PAYLOAD];
+	char text[MAX_PAYLOAD + 3 * NAMER_MAX_INLINE];
+};
+
+static u64 now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000 + (u64)ts.tv_nsec / 1000000;
+}
+
+static int write_full(int fd, const void *buf, size_t len)
+{
+	const u8 *p = buf;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static u8 *put_text(u8 *p, u16 *ret_len, const char *s)
+{
+	size_t len = s ? strnlen(s, MAX_TEXT) : 0;
+
+	memcpy(p, s ? s : "", len);
+	*ret_len = (u16)len;
+	return p + len;
+}
+
+/* The child. Sends each answer before it looks at the next place: the parent knows by that which
+ * file was being read when the answers stop. */
+static int answer(struct namer *k, size_t at, int out)
+{
+	static struct sym_frame f[NAMER_MAX_INLINE];
+	int i, n;
+
+	for (; at < k->nr; at++) {
+		const struct name_place *place = &k->places[at];
+		struct head head = {.place = (u32)at};
+		u8 *p = k->payload;
+
+		n = sym_resolve(place->space, place->addr, place->is_return, f, NAMER_MAX_INLINE);
+		if (n < 0)
+			return 1;
+		head.nr = (u32)n;
+		head.frame = (u32)sym_unwind(place->space, place->addr, place->is_return);
+		for (i = 0; i < n; i++) {
+			struct frame fr = {.line = f[i].line, .inlined = (u32)f[i].inlined};
+			u8 *q = p + sizeof(fr);
+
+			q = put_text(q, &fr.len[0], f[i].function);
+			q = put_text(q, &fr.len[1], f[i].file);
+			q = put_text(q, &fr.len[2], f[i].build_id);
+			memcpy(p, &fr, sizeof(fr));
+			p = q;
+		}
+		head.size = (u32)(p - k->payload);
+		if (write_full(out, &head, sizeof(head)) || write_full(out, k->payload, head.size))
+			return 1;
+	}
+	return 0;
+}
+
+static void child(struct namer *k, size_t at, int out)
+{
+	int *keep = malloc((k->nr_fds + 1) * sizeof(*keep));
+	struct sigaction sa = {.sa_handler = SIG_IGN};
+
+	/* Ctrl-C is the recorder's to act on. */
+	sigaction(SIGINT, &sa, NULL);
+	sa.sa_handler = SIG_DFL;
+	sigaction(SIGTERM, &sa, NULL);
+	prctl(PR_SET_NAME, "memprov-names");
+	if (!keep)
+		_exit(1);
+	memcpy(keep, k->fds, k->nr_fds * sizeof(*keep));
+	keep[k->nr_fds] = out;
+	if (jail_enter(keep, k->nr_fds + 1))
+		_exit(1);
+	_exit(answer(k, at, out));
+}
+
+static int child_start(struct namer *k, size_t at)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	k->child = fork();
+	if (k->child == 0)
+		child(k, at, fds[1]);
+	close(fds[1]);
+	k->pipe = fds[0];
+	if (k->child < 0) {
+		close(fds[0]);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+static void child_end(struct namer *k)
+{
+	close(k->pipe);
+	kill(k->child, SIGKILL);
+	while (waitpid(k->child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int read_full(struct namer *k, void *buf, size_t len)
+{
+	u64 until = now_ms() + PLACE_MS, now;
+	u8 *p = buf;
+
+	if (until > k->deadline_ms)
+		until = k->deadline_ms;
+	while (len) {
+		struct pollfd pfd = {.fd = k->pipe, .events = POLLIN};
+		ssize_t n;
+
+		now = now_ms();
+		if (now >= until)
+			return -ETIMEDOUT;
+		if (poll(&pfd, 1, (int)(until - now)) <= 0)
+			continue; /* a signal, or the time is up */
+		n = read(k->pipe, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Length of the UTF-8 character at p, 0 when it is none or a control character: names reach
+ * terminals and JSON. */
+static size_t utf8_len(const u8 *p, size_t len)
+{
+	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4, i;
+
+	if (n == 1)
+		return p[0] >= 0x20 && p[0] != 0x7f;
+	if (!n || n > len || p[0] > 0xf4)
+		return 0;
+	for (i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xe0 && p[1] < 0xa0) ||
+	    (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+static const char *get_text(char **out, const u8 *p, size_t len)
+{
+	char *text = *out, *q = text;
+	size_t n;
+
+	if (!len)
+		return NULL;
+	while (len) {
+		n = utf8_len(p, len);
+		if (n)
+			memcpy(q, p, n);
+		else
+			*q = '?';
+		q += n ? n : 1;
+		p += n ? n : 1;
+		len -= n ? n : 1;
+	}
+	*q++ = 0;
+	*out = q;
+	return text;
+}
+
+static int parse(struct namer *k, const struct head *head, const struct sym_frame *where,
+		 struct sym_frame *ret)
+{
+	const u8 *p = k->payload, *end = p + head->size;
+	char *text = k->text;
+	struct frame fr;
+	u32 i, t;
+
+	for (i = 0; i < head->nr; i++) {
+		const char *s[3];
+
+		if ((size_t)(end - p) < sizeof(fr))
+			return -EBADMSG;
+		memcpy(&fr, p, sizeof(fr));
+		p += sizeof(fr);
+		for (t = 0; t < 3; t++) {
+			if (fr.len[t] > MAX_TEXT || fr.len[t] > end - p)
+				return -EBADMSG;
+			s[t] = get_text(&text, p, fr.len[t]);
+			p += fr.len[t];
+		}
+		ret[i] = *where;
+		ret[i].function = s[0];
+		ret[i].file = s[1];
+		ret[i].build_id = s[2];
+		ret[i].line = fr.line;
+		ret[i].inlined = !!fr.inlined;
+	}
+	return p == end ? 0 : -EBADMSG;
+}
+
+static int next_answer(struct namer *k, size_t at, const struct sym_frame *where,
+		       struct sym_frame *ret, u32 *ret_nr, u32 *ret_frame)
+{
+	struct head head;
+	int err = read_full(k, &head, sizeof(head));
+
+	if (err)
+		return err;
+	if (head.place != at || head.nr > NAMER_MAX_INLINE || !head.nr ||
+	    head.frame > MP_FRAME_LAST || head.size > MAX_PAYLOAD)
+		return -EBADMSG;
+	err = read_full(k, k->payload, head.size);
+	if (!err)
+		err = parse(k, &head, where, ret);
+	*ret_nr = head.nr;
+	*ret_frame = head.frame;
+	return err;
+}
+
+static void forget(struct namer *k, int fd)
+{
+	size_t i;
+
+	for (i = 0; i < k->nr; i++)
+		if (!i || k->places[i].space != k->places[i - 1].space)
+			sym_space_forget(k->places[i].space, fd);
+}
+
+/* One child from place at on; where it got to. */
+static size_t run_child(struct namer *k, size_t at, name_fn fn, void *ctx, u64 *unnamed,
+			const u8 *readable, int *ret_err)
+{
+	struct sym_frame where, frames[NAMER_MAX_INLINE];
+	u32 nr, frame;
+	int fd, err = 0;
+
+	for (; at < k->nr && !err; at++) {
+		sym_locate(k->places[at].space, k->places[at].addr, k->places[at].is_return, &where,
+			   &fd);
+		if (next_answer(k, at, &where, frames, &nr, &frame))
+			break;
+		*unnamed += readable[at] && fd == SYM_NO_FILE;
+		err = fn(ctx, at, frames, (int)nr, frame);
+	}
+	*ret_err = err;
+	return at;
+}
+
+static int name_from(struct namer *k, const u8 *readable, name_fn fn, void *ctx, u64 *unnamed)
+{
+	struct sym_frame where;
+	int children = 0, err = 0, fd;
+	size_t at = 0;
+
+	while (at < k->nr && !err && children++ < MAX_CHILDREN && now_ms() < k->deadline_ms) {
+		if (child_start(k, at))
+			break;
+		at = run_child(k, at, fn, ctx, unnamed, readable, &err);
+		child_end(k);
+		if (at == k->nr || err)
+			break;
+		sym_locate(k->places[at].space, k->places[at].addr, k->places[at].is_return, &where,
+			   &fd);
+		if (fd == SYM_NO_FILE)
+			break; /* no file is to blame: there is no point in another child */
+		forget(k, fd);
+	}
+	for (; at < k->nr && !err; at++) {
+		sym_locate(k->places[at].space, k->places[at].addr, k->places[at].is_return, &where,
+			   &fd);
+		*unnamed += readable[at];
+		err = fn(ctx, at, &where, 1, MP_FRAME_UNKNOWN);
+	}
+	return err;
+}
+
+int name_all(const struct name_place *places, size_t nr, const int *fds, size_t nr_fds, name_fn fn,
+	     void *ctx, u64 *ret_unnamed)
+{
+	struct namer *k;
+	struct sym_frame where;
+	u8 *readable;
+	size_t i;
+	int err = -ENOMEM, fd;
+
+	*ret_unnamed = 0;
+	if (!nr)
+		return 0;
+	k = malloc(sizeof(*k));
+	readable = malloc(nr);
+	if (!k || !readable)
+		goto out;
+	k->places = places;
+	k->nr = nr;
+	k->fds = fds;
+	k->nr_fds = nr_fds;
+	k->deadline_ms = now_ms() + ALL_MS;
+	for (i = 0; i < nr; i++)
+		readable[i] = sym_locate(places[i].space, places[i].addr, places[i].is_return,
+					 &where, &fd) &&
+			      fd != SYM_NO_FILE;
+	err = name_from(k, readable, fn, ctx, ret_unnamed);
+out:
+	free(readable);
+	free(k);
+	return err;
+}
