@@ -125,6 +125,7 @@ is_recording() {
 
 # start_record [OPTION...]: returns once the hooks are armed.
 start_record() {
+	: >"$dir/record.err" # what the last one said must not count
 	# A background job of a script ignores SIGINT; give the default back.
 	env --default-signal=INT "$memprov" record -p "$pid" -o "$trace" "$@" 2>"$dir/record.err" >&2 &
 	recorder=$!
