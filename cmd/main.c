@@ -15,6 +15,8 @@ static const struct {
 } commands[] = {
 	{"record", cmd_record, "record -p PID | -- CMD ARG...   [-o FILE] [-w DURATION]"},
 	{"report", cmd_report, "report [FILE]   who holds the memory; --by COLUMN, --format json"},
+	{"top", cmd_top,
+	 "top -p PID | -- CMD ARG... | -i FILE   the same, again and again; --batch N"},
 	{"diff", cmd_diff,
 	 "diff [BASE NEW]  what grew; --by COLUMN, --fail-on 'resident>+10%', --format json"},
 	{"features", cmd_features, "features        what this machine and this user can record"},

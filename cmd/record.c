@@ -13,6 +13,8 @@
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 
+#define STATUS_NS 500000000ull
+
 struct options {
 	struct target target;
 	int dry_run;
@@ -121,20 +123,28 @@ static int parse(struct options *o, int argc, char **argv)
 	return (o->target.nr_pids > 0) == (o->target.argv != NULL) ? usage() : 0;
 }
 
+static void status_line(const struct recorder *r, const struct trace_writer *w)
+{
+	fprintf(stderr, "\r%.1f s  %llu events  lost %llu  %llu KiB  resident %.2f MiB\033[K",
+		(double)recorder_elapsed_ns(r) / 1e9, (unsigned long long)recorder_events(r),
+		(unsigned long long)recorder_lost(r),
+		(unsigned long long)trace_writer_bytes(w) / 1024,
+		(double)recorder_resident(r) / (1 << 20));
+}
+
 static int follow(struct recorder *r, const struct trace_writer *w)
 {
-	int err = 0, turn = 0, tty = isatty(2);
+	u64 next = STATUS_NS;
+	int err = 0, tty = isatty(2);
 
 	while (!err && recorder_end(r) < 0) {
 		err = recorder_turn(r);
-		if (tty && ++turn % 20 == 0)
-			fprintf(stderr, "\r%6.1f s  %llu events  lost %llu  %llu KiB ",
-				(double)recorder_elapsed_ns(r) / 1e9,
-				(unsigned long long)recorder_events(r),
-				(unsigned long long)recorder_lost(r),
-				(unsigned long long)trace_writer_bytes(w) / 1024);
+		if (tty && recorder_elapsed_ns(r) >= next) {
+			status_line(r, w);
+			next = recorder_elapsed_ns(r) + STATUS_NS;
+		}
 	}
-	if (tty && turn >= 20)
+	if (next > STATUS_NS)
 		fputc('\n', stderr);
 	if (!err && recorder_end(r) == MP_END_SIZE)
 		fail("record", "--max-size reached: stopped here, the file is complete up to now");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/columns.h"
 #include "lib/join/join.h"
 #include "lib/out/out.h"
 
@@ -82,44 +83,6 @@ static int parse(struct options *o, int argc, char **argv)
 	return optind < argc ? usage() : 0;
 }
 
-static int column(const char *name)
-{
-	const char *near = "resident";
-	int c = cost_find(name, &near);
-
-	if (c < 0)
-		fail("report", "no column '%s': the nearest is %s", name, near);
-	return c;
-}
-
-static int pick_columns(const struct options *o, int by, int *ret)
-{
-	static const int usual[] = {COST_RESIDENT, COST_GROWN, COST_RESERVED, COST_TOUCHED,
-				    COST_SWAPPED};
-	char list[256], *name, *save;
-	size_t i;
-	int n = 0;
-
-	if (!o->columns) {
-		ret[n++] = by;
-		for (i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-			if (usual[i] != by)
-				ret[n++] = usual[i];
-		ret[n] = -1;
-		return 0;
-	}
-	snprintf(list, sizeof(list), "%s", o->columns);
-	for (name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-		if (n == COST_MAX)
-			break;
-		ret[n] = column(name);
-		if (ret[n++] < 0)
-			return -1;
-	}
-	ret[n] = -1;
-	return 0;
-}
-
 static int print(const struct options *o, const struct report *r, const struct out_opts *out)
 {
 	const char *format = o->format;
@@ -169,8 +132,8 @@ int cmd_report(int argc, char **argv)
 	status = parse(&o, argc, argv);
 	if (status)
 		return status;
-	out.column = column(o.by ? o.by : "resident");
-	if (out.column < 0 || pick_columns(&o, out.column, columns))
+	out.column = columns_by("report", o.by);
+	if (out.column < 0 || columns_pick("report", o.columns, out.column, columns))
 		return 1;
 	err = join_file(o.input, o.owner, &r);
 	if (err)

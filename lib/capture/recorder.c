@@ -26,6 +26,7 @@ struct recorder {
 		struct snapshot *shot; /* the latest, not yet written */
 	} * pictures;
 	u32 nr_pictures;
+	u64 resident; /* in the latest walk */
 	u32 refused; /* pictures the kernel refused: a protected process */
 	u64 began_ns, next_walk_ns, walk_cost_ns;
 	pid_t child;
@@ -135,6 +136,7 @@ static int take(void *ctx, pid_t pid, u32 space)
 		return err;
 	snapshot_free(&p->shot);
 	p->shot = shot;
+	r->resident += snapshot_resident(shot);
 	r->walk_cost_ns += snapshot_cost_ns(shot);
 	return 0;
 }
@@ -144,7 +146,7 @@ static int take_all(struct recorder *r)
 	u64 period;
 	int err;
 
-	r->walk_cost_ns = 0;
+	r->walk_cost_ns = r->resident = 0;
 	err = session_each(r->s, take, r);
 	/* At most 2% of a core for the rolling picture. */
 	period = r->walk_cost_ns * 50;
@@ -324,6 +326,24 @@ int recorder_turn(struct recorder *r)
 	return err;
 }
 
+int recorder_picture(struct recorder *r, u64 *ret_seq)
+{
+	int err;
+
+	r->walk++;
+	err = take_all(r);
+	*ret_seq = session_seq(r->s);
+	if (!err)
+		err = write_pictures(r);
+	r->nr_pictures = 0;
+	if (!err)
+		err = session_write_losses(r->s);
+	/* What drew a number before the end of the picture is on its way for microseconds. */
+	if (!err)
+		err = session_poll(r->s, 10);
+	return err ? err : session_poll(r->s, 10);
+}
+
 int recorder_finish(struct recorder *r, const char *path)
 {
 	struct mp_ev_end end = {0};
@@ -337,7 +357,7 @@ int recorder_finish(struct recorder *r, const char *path)
 		err = write_pictures(r);
 	if (!err)
 		err = trace_writer_flush(r->w);
-	if (!err)
+	if (!err && path)
 		err = symbolize(path, r->w, &r->unnamed);
 	/* The writer keeps room for these two behind a full file. */
 	if (err == -EFBIG) {
@@ -399,6 +419,21 @@ unsigned int recorder_refused(const struct recorder *r)
 u64 recorder_elapsed_ns(const struct recorder *r)
 {
 	return now_ns() - r->began_ns;
+}
+
+u64 recorder_resident(const struct recorder *r)
+{
+	return r->resident;
+}
+
+int recorder_has_picture(const struct recorder *r)
+{
+	u32 i;
+
+	for (i = 0; i < r->nr_pictures; i++)
+		if (r->pictures[i].shot)
+			return 1;
+	return 0;
 }
 
 u64 recorder_events(const struct recorder *r)

@@ -29,7 +29,11 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 int recorder_start(struct recorder *r);
 /* Drain for at most 50 ms, with a rolling picture when one is due. */
 int recorder_turn(struct recorder *r);
-/* Last picture, detach, write what is left, name the stacks of the file at path, END. */
+/* A picture of every target now, and the losses so far, into the trace. Events numbered up to
+ * *ret_seq are in it too, but for one that a stalled processor still holds. */
+int recorder_picture(struct recorder *r, u64 *ret_seq);
+/* Last picture, detach, write what is left, name the stacks of the file at path (NULL: nobody
+ * does), END. */
 int recorder_finish(struct recorder *r, const char *path);
 void recorder_free(struct recorder **r);
 
@@ -44,6 +48,8 @@ int recorder_status(const struct recorder *r);
 /* Pictures that the kernel refused: protected processes. */
 unsigned int recorder_refused(const struct recorder *r);
 u64 recorder_elapsed_ns(const struct recorder *r); /* since start */
+u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture of all targets */
+int recorder_has_picture(const struct recorder *r); /* one that is not written yet */
 u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
 /* Addresses whose file stopped the reader of names. */

@@ -21,6 +21,10 @@ struct session {
 	struct trace_writer *w;
 	int err; /* first failure of the sink, sticky */
 	u64 events;
+	/* Losses that are in the trace already. */
+	u64 told[MP_LOSS_MAX], told_misses[MP_CLASS_MAX];
+	struct mp_space_loss *told_space; /* by space id */
+	u32 nr_told_space;
 };
 
 static int verbose;
@@ -221,6 +225,9 @@ int session_poll(struct session *s, int timeout_ms)
 
 	if (err >= 0)
 		err = ring_buffer__poll(s->detail, timeout_ms);
+	/* A ring that does not fill up wakes nobody. */
+	if (err >= 0 || err == -EINTR)
+		err = ring_buffer__consume(s->detail);
 	if (err >= 0)
 		err = ring_buffer__consume(s->topo);
 	if (s->err)
@@ -284,7 +291,35 @@ static void recursion_misses(struct session *s, u64 *ret_by_class)
 	}
 }
 
-static int write_losses(struct session *s)
+/* One record for what the counter went up since it was told. */
+static int tell(struct session *s, u32 space, u32 cause, u32 cls, u64 count, u64 *told)
+{
+	int err = 0;
+
+	if (count > *told)
+		err = write_loss(s, space, cause, cls, count - *told);
+	if (!err)
+		*told = count;
+	return err;
+}
+
+static struct mp_space_loss *told_of(struct session *s, u32 space)
+{
+	struct mp_space_loss *all;
+	u32 nr = space + 64;
+
+	if (space < s->nr_told_space)
+		return &s->told_space[space];
+	all = realloc(s->told_space, nr * sizeof(*all));
+	if (!all)
+		return NULL;
+	memset(all + s->nr_told_space, 0, (nr - s->nr_told_space) * sizeof(*all));
+	s->told_space = all;
+	s->nr_told_space = nr;
+	return &all[space];
+}
+
+int session_write_losses(struct session *s)
 {
 	int fd = bpf_map__fd(s->skel->maps.space_loss), err = 0;
 	u64 misses[MP_CLASS_MAX] = {0};
@@ -292,22 +327,21 @@ static int write_losses(struct session *s)
 
 	/* By cause for the whole recording (space 0), by class for each space. */
 	for (i = 0; i < MP_LOSS_MAX && !err; i++)
-		if (s->skel->bss->mp_losses[i])
-			err = write_loss(s, 0, i, MP_CLASS_MAX, s->skel->bss->mp_losses[i]);
+		err = tell(s, 0, i, MP_CLASS_MAX, s->skel->bss->mp_losses[i], &s->told[i]);
 	recursion_misses(s, misses);
 	for (i = 0; i < MP_CLASS_MAX && !err; i++)
-		if (misses[i])
-			err = write_loss(s, 0, MP_LOSS_RECURSION, i, misses[i]);
+		err = tell(s, 0, MP_LOSS_RECURSION, i, misses[i], &s->told_misses[i]);
 	while (!err && !bpf_map_get_next_key(fd, prev, &next)) {
-		struct mp_space_loss loss;
+		struct mp_space_loss loss, *told = told_of(s, next);
 
 		key = next;
 		prev = &key;
+		if (!told)
+			return -ENOMEM;
 		if (bpf_map_lookup_elem(fd, &key, &loss))
 			continue;
 		for (i = 0; i < MP_CLASS_MAX && !err; i++)
-			if (loss.lost[i])
-				err = write_loss(s, key, MP_LOSS_MAX, i, loss.lost[i]);
+			err = tell(s, key, MP_LOSS_MAX, i, loss.lost[i], &told->lost[i]);
 	}
 	return err;
 }
@@ -320,7 +354,7 @@ int session_stop(struct session *s)
 	/* Topology first: a page event never waits for room that a munmap needs. */
 	ring_buffer__consume(s->topo);
 	ring_buffer__consume(s->detail);
-	err = write_losses(s);
+	err = session_write_losses(s);
 	return s->err ? s->err : err;
 }
 
@@ -331,6 +365,7 @@ void session_free(struct session **s)
 	ring_buffer__free((*s)->topo);
 	ring_buffer__free((*s)->detail);
 	memprov_bpf__destroy((*s)->skel);
+	free((*s)->told_space);
 	free(*s);
 	*s = NULL;
 }

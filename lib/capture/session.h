@@ -26,6 +26,8 @@ int session_alive(struct session *s);
 int session_poll(struct session *s, int timeout_ms);
 u64 session_events(const struct session *s);
 u64 session_lost(const struct session *s);
+/* LOSS records for what was lost since the last call. */
+int session_write_losses(struct session *s);
 /* Detach and drain what is left, then write LOSS records. */
 int session_stop(struct session *s);
 void session_free(struct session **s);

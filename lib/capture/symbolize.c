@@ -17,29 +17,100 @@ struct place {
 
 struct space {
 	u32 id, pid;
+	u32 walk, walk_before; /* its latest two pictures */
+	int root, has_root;
 	struct sym_space *sym;
 };
 
-struct work {
-	struct place *places;
+/* An executable mapping, as a picture has it. */
+struct code {
+	u32 space;
+	struct mp_ev_vma ev;
+	const char *path;
+};
+
+struct seen {
+	u64 key; /* 0: empty */
+	u32 walk; /* a mapping's latest picture, a place's 1; 0: new */
+};
+
+struct symbolizer {
+	struct place *places; /* of the stacks since the last run */
 	size_t nr, cap;
 	struct space *spaces;
 	size_t nr_spaces;
-	struct mp_ev_vma *vmas; /* executable ones, with their space */
-	u32 *vma_space;
-	size_t nr_vmas, cap_vmas;
+	struct code *code; /* since the last run */
+	size_t nr_code, cap_code;
+	struct seen *seen; /* open addressing */
+	size_t nr_seen, cap_seen;
 	struct modules mods;
 	struct trace_writer *w;
 };
 
-static int add_stack(struct work *k, const struct mp_hdr *rec)
+static u64 mix(u64 h, u64 v)
 {
-	const struct mp_ev_stack *ev = trace_body(rec, stack);
-	const u64 *pc = (const u64 *)(ev + 1);
-	u32 i;
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ (h >> 29);
+}
 
-	if (k->nr + ev->n + 1 > k->cap) {
-		size_t cap = (k->cap + ev->n + 1) * 2;
+static struct seen *slot_of(struct seen *set, size_t cap, u64 key)
+{
+	size_t i = key & (cap - 1);
+
+	while (set[i].key && set[i].key != key)
+		i = (i + 1) & (cap - 1);
+	return &set[i];
+}
+
+static int grow_seen(struct symbolizer *k)
+{
+	size_t cap = k->cap_seen ? k->cap_seen * 2 : 4096, i;
+	struct seen *set = calloc(cap, sizeof(*set));
+
+	if (!set)
+		return -ENOMEM;
+	for (i = 0; i < k->cap_seen; i++)
+		if (k->seen[i].key)
+			*slot_of(set, cap, k->seen[i].key) = k->seen[i];
+	free(k->seen);
+	k->seen = set;
+	k->cap_seen = cap;
+	return 0;
+}
+
+/* NULL: no memory. A collision of 64 bits costs a name. */
+static struct seen *look_up(struct symbolizer *k, u64 key)
+{
+	struct seen *s;
+
+	key += !key;
+	if (k->nr_seen * 2 >= k->cap_seen && grow_seen(k))
+		return NULL;
+	s = slot_of(k->seen, k->cap_seen, key);
+	k->nr_seen += !s->key;
+	s->key = key;
+	return s;
+}
+
+/* 1: for the first time, 0: again, or -ENOMEM. */
+static int first_time(struct symbolizer *k, u64 key)
+{
+	struct seen *s = look_up(k, key);
+	int first = s && !s->walk;
+
+	if (s)
+		s->walk = 1;
+	return s ? first : -ENOMEM;
+}
+
+static int add_place(struct symbolizer *k, u32 space, u64 addr, u8 is_return)
+{
+	int first = first_time(k, mix(mix(1 + is_return, space), addr));
+
+	if (first <= 0)
+		return first;
+	if (k->nr == k->cap) {
+		size_t cap = k->cap ? k->cap * 2 : 1024;
 		struct place *places = realloc(k->places, cap * sizeof(*places));
 
 		if (!places)
@@ -47,21 +118,26 @@ static int add_stack(struct work *k, const struct mp_hdr *rec)
 		k->places = places;
 		k->cap = cap;
 	}
-	for (i = 0; i < ev->n; i++) {
-		k->places[k->nr].space = rec->space;
-		k->places[k->nr].is_return = i > 0;
-		k->places[k->nr++].addr = pc[i];
-	}
-	/* The word on top of the stack may be the innermost frame's return address. */
-	if (ev->raw >= 8 && pc[ev->n]) {
-		k->places[k->nr].space = rec->space;
-		k->places[k->nr].is_return = 1;
-		k->places[k->nr++].addr = pc[ev->n];
-	}
+	k->places[k->nr++] = (struct place){.space = space, .is_return = is_return, .addr = addr};
 	return 0;
 }
 
-static struct space *space_of(struct work *k, u32 id)
+static int add_stack(struct symbolizer *k, const struct mp_hdr *rec)
+{
+	const struct mp_ev_stack *ev = trace_body(rec, stack);
+	const u64 *pc = (const u64 *)(ev + 1);
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < ev->n && !err; i++)
+		err = add_place(k, rec->space, pc[i], i > 0);
+	/* The word on top of the stack may be the innermost frame's return address. */
+	if (!err && ev->raw >= 8 && pc[ev->n])
+		err = add_place(k, rec->space, pc[ev->n], 1);
+	return err;
+}
+
+static struct space *space_of(struct symbolizer *k, u32 id)
 {
 	size_t i;
 
@@ -71,7 +147,7 @@ static struct space *space_of(struct work *k, u32 id)
 	return NULL;
 }
 
-static int add_space(struct work *k, const struct mp_hdr *rec)
+static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 {
 	struct space *s;
 
@@ -82,33 +158,28 @@ static int add_space(struct work *k, const struct mp_hdr *rec)
 		return -ENOMEM;
 	k->spaces = s;
 	s += k->nr_spaces++;
+	memset(s, 0, sizeof(*s));
 	s->id = rec->space;
 	s->pid = trace_body(rec, space)->tgid;
-	s->sym = NULL;
 	return sym_space_new(&s->sym);
 }
 
-static int add_vma(struct work *k, const struct mp_hdr *rec)
+static int add_vma(struct symbolizer *k, const struct mp_hdr *rec, const char *path)
 {
 	const struct mp_ev_vma *v = trace_body(rec, vma);
 
-	if (!(v->flags & MP_VMA_EXEC) || !v->name)
+	if (!(v->flags & MP_VMA_EXEC) || !path)
 		return 0;
-	if (k->nr_vmas == k->cap_vmas) {
-		size_t cap = k->cap_vmas ? k->cap_vmas * 2 : 256;
-		struct mp_ev_vma *vmas = realloc(k->vmas, cap * sizeof(*vmas));
-		u32 *ids = realloc(k->vma_space, cap * sizeof(*ids));
+	if (k->nr_code == k->cap_code) {
+		size_t cap = k->cap_code ? k->cap_code * 2 : 256;
+		struct code *code = realloc(k->code, cap * sizeof(*code));
 
-		if (vmas)
-			k->vmas = vmas;
-		if (ids)
-			k->vma_space = ids;
-		if (!vmas || !ids)
+		if (!code)
 			return -ENOMEM;
-		k->cap_vmas = cap;
+		k->code = code;
+		k->cap_code = cap;
 	}
-	k->vmas[k->nr_vmas] = *v;
-	k->vma_space[k->nr_vmas++] = rec->space;
+	k->code[k->nr_code++] = (struct code){.space = rec->space, .ev = *v, .path = path};
 	return 0;
 }
 
@@ -123,20 +194,13 @@ static int by_place(const void *a, const void *b)
 	return y->is_return - x->is_return;
 }
 
-static int load(struct work *k, struct trace_reader *r)
+int symbolizer_feed(struct symbolizer *k, const struct mp_hdr *rec, const char *path)
 {
-	const struct mp_hdr *rec;
-	int n, err = 0;
-
-	while (!err && (n = trace_reader_next(r, &rec)) > 0) {
-		if (rec->type == MP_EV_STACK)
-			err = add_stack(k, rec);
-		else if (rec->type == MP_EV_SPACE)
-			err = add_space(k, rec);
-		else if (rec->type == MP_EV_VMA)
-			err = add_vma(k, rec);
-	}
-	return err ? err : n;
+	if (rec->type == MP_EV_STACK)
+		return add_stack(k, rec);
+	if (rec->type == MP_EV_SPACE)
+		return add_space(k, rec);
+	return rec->type == MP_EV_VMA ? add_vma(k, rec, path) : 0;
 }
 
 /* One fd for each file mapped: more than the usual limit when everything is recorded. */
@@ -150,28 +214,56 @@ static void allow_files(void)
 	}
 }
 
-static int map_all(struct work *k, struct trace_reader *r)
+/* Was it there in the space's picture before? Then it is mapped already, and what took its place in
+ * between is not known. */
+static int is_mapped(struct symbolizer *k, struct space *s, const struct mp_ev_vma *v)
+{
+	struct seen *seen = look_up(
+		k, mix(mix(mix(mix(mix(mix(4, s->id), v->start), v->end), v->pgoff), v->ino),
+		       v->name));
+	int mapped;
+
+	if (!seen)
+		return -ENOMEM;
+	if (s->walk != v->walk) {
+		s->walk_before = s->walk;
+		s->walk = v->walk;
+	}
+	mapped = seen->walk && seen->walk == s->walk_before;
+	seen->walk = v->walk;
+	return mapped;
+}
+
+static int map_one(struct symbolizer *k, struct space *s, const struct code *c)
+{
+	const struct mp_ev_vma *v = &c->ev;
+	int fd, err;
+
+	if (!s->has_root) {
+		s->root = modules_root(&k->mods, (pid_t)s->pid);
+		s->has_root = 1;
+	}
+	fd = modules_file(&k->mods, (pid_t)s->pid, s->root, v, c->path);
+	err = sym_space_map(s->sym, v->start, v->end, v->pgoff, s->root, fd, c->path);
+	return err == -EINVAL ? 0 : err;
+}
+
+static int map_all(struct symbolizer *k)
 {
 	struct space *s = NULL;
+	int err = 0, mapped;
 	size_t i;
-	int err = 0, root = -1, fd;
 
 	allow_files();
-	for (i = 0; i < k->nr_vmas && !err; i++) {
-		const struct mp_ev_vma *v = &k->vmas[i];
-		const char *path = trace_reader_string(r, v->name);
+	for (i = 0; i < k->nr_code && !err; i++) {
+		const struct code *c = &k->code[i];
 
-		if (!i || k->vma_space[i] != k->vma_space[i - 1]) {
-			s = space_of(k, k->vma_space[i]);
-			root = s ? modules_root(&k->mods, (pid_t)s->pid) : -1;
-		}
-		if (!s || !path)
-			continue;
-		fd = modules_file(&k->mods, (pid_t)s->pid, root, v, path);
-		err = sym_space_map(s->sym, v->start, v->end, v->pgoff, root, fd, path);
-		if (err == -EINVAL)
-			err = 0;
+		if (!s || s->id != c->space)
+			s = space_of(k, c->space);
+		mapped = s ? is_mapped(k, s, &c->ev) : 1;
+		err = mapped < 0 ? mapped : mapped ? 0 : map_one(k, s, c);
 	}
+	k->nr_code = 0;
 	return err;
 }
 
@@ -204,7 +296,7 @@ static int write_frame(struct trace_writer *w, u32 space, u64 addr, const struct
 
 static int write_place(void *ctx, size_t i, const struct sym_frame *frames, int n, u32 frame)
 {
-	struct work *k = ctx;
+	struct symbolizer *k = ctx;
 	int j, err = 0;
 
 	for (j = 0; j < n && !err; j++)
@@ -212,7 +304,7 @@ static int write_place(void *ctx, size_t i, const struct sym_frame *frames, int 
 	return err;
 }
 
-static int write_unnamed(struct work *k, u64 count)
+static int write_unnamed(struct symbolizer *k, u64 count)
 {
 	struct {
 		struct mp_hdr hdr;
@@ -225,7 +317,7 @@ static int write_unnamed(struct work *k, u64 count)
 	return trace_write(k->w, &rec.hdr);
 }
 
-static int resolve_all(struct work *k, u64 *ret_unnamed)
+static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
 {
 	struct name_place *names;
 	struct sym_frame where;
@@ -243,10 +335,10 @@ static int resolve_all(struct work *k, u64 *ret_unnamed)
 		struct place *at = &k->places[i];
 		struct space *s = space_of(k, at->space);
 
-		if (!s || (nr && k->places[nr - 1].space == at->space &&
-			   k->places[nr - 1].addr == at->addr))
+		if (!s || !sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
 			continue;
-		if (!sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
+		/* A pc and a return address may be the same number. */
+		if (first_time(k, mix(mix(3, at->space), at->addr)) <= 0)
 			continue;
 		names[nr].space = s->sym;
 		names[nr].addr = at->addr;
@@ -260,27 +352,73 @@ static int resolve_all(struct work *k, u64 *ret_unnamed)
 	return err;
 }
 
+int symbolizer_run(struct symbolizer *k, struct trace_writer *w, u64 *ret_unnamed)
+{
+	int err = map_all(k);
+
+	k->w = w;
+	*ret_unnamed = 0;
+	if (!err)
+		err = resolve_all(k, ret_unnamed);
+	k->nr = 0;
+	return err;
+}
+
+int symbolizer_new(struct symbolizer **ret_k)
+{
+	struct symbolizer *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	*ret_k = k;
+	return 0;
+}
+
+void symbolizer_free(struct symbolizer **kp)
+{
+	struct symbolizer *k = *kp;
+	size_t i;
+
+	if (!k)
+		return;
+	for (i = 0; i < k->nr_spaces; i++)
+		sym_space_free(&k->spaces[i].sym);
+	modules_release(&k->mods);
+	free(k->spaces);
+	free(k->places);
+	free(k->code);
+	free(k->seen);
+	free(k);
+	*kp = NULL;
+}
+
+static int load(struct symbolizer *k, struct trace_reader *r)
+{
+	const struct mp_hdr *rec;
+	int n, err = 0;
+
+	while (!err && (n = trace_reader_next(r, &rec)) > 0)
+		err = symbolizer_feed(k, rec,
+				      rec->type == MP_EV_VMA
+					      ? trace_reader_string(r, trace_body(rec, vma)->name)
+					      : NULL);
+	return err ? err : n;
+}
+
 int symbolize(const char *path, struct trace_writer *w, u64 *ret_unnamed)
 {
 	struct trace_reader *r = NULL;
-	struct work k = {.w = w};
-	size_t i;
+	struct symbolizer *k = NULL;
 	int err = trace_reader_open(path, &r);
 
 	*ret_unnamed = 0;
 	if (!err)
-		err = load(&k, r);
+		err = symbolizer_new(&k);
 	if (!err)
-		err = map_all(&k, r);
+		err = load(k, r);
 	if (!err)
-		err = resolve_all(&k, ret_unnamed);
-	for (i = 0; i < k.nr_spaces; i++)
-		sym_space_free(&k.spaces[i].sym);
-	modules_release(&k.mods);
-	free(k.spaces);
-	free(k.places);
-	free(k.vmas);
-	free(k.vma_space);
+		err = symbolizer_run(k, w, ret_unnamed);
+	symbolizer_free(&k);
 	trace_reader_close(&r);
 	return err;
 }

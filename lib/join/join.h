@@ -130,6 +130,12 @@ struct report {
 	struct mark *marks;
 	size_t nr_marks;
 	u64 lost, mp_events, unknown_frames, frames;
+	struct {
+		int on; /* the recording goes on */
+		u64 window_ns; /* since the report before; 0: this is the first */
+		s64 grown; /* resident, in the window */
+		double cpu; /* memprov's own, in cores, in the window */
+	} live;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
 	u64 class_bytes[ORIGIN_KINDS];

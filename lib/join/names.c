@@ -288,41 +288,71 @@ static void merge(struct row *into, struct row *from)
 	free(from->frames);
 }
 
+enum grouping { BY_STACK, BY_PROCESS, BY_KEY };
+
+static int same_group(const struct row *a, const struct row *b, enum grouping by, const char *group)
+{
+	if (by == BY_PROCESS)
+		return a->pid == b->pid;
+	if (by == BY_STACK)
+		return a->space == b->space && !strcmp(a->id, b->id);
+	return a->kind == b->kind && !strcmp(group_key(a, group), group_key(b, group));
+}
+
+static u64 group_hash(const struct row *row, enum grouping by, const char *group)
+{
+	u64 h = by == BY_PROCESS ? row->pid : by == BY_STACK ? row->space : row->kind;
+
+	h = (h + 1) * 0x9e3779b97f4a7c15ull;
+	if (by != BY_PROCESS)
+		h = hash_text(h, by == BY_STACK ? row->id : group_key(row, group));
+	return h ^ h >> 32;
+}
+
+/* The row as the first of its group. */
+static void lead(struct row *row, enum grouping by, const char *group)
+{
+	if (by == BY_PROCESS) {
+		row->name = group_key(row, group);
+		row->nr_frames = 0;
+	} else if (by == BY_KEY && row->nr_frames) {
+		row->name = group_key(row, group);
+	}
+}
+
 int join_group(struct report *r, const char *group)
 {
-	size_t i, j, n = 0;
-	int by_process = !strcmp(group, "process"), by_stack_id = !strcmp(group, "stack");
+	enum grouping by = !strcmp(group, "process") ? BY_PROCESS
+			   : !strcmp(group, "stack") ? BY_STACK
+						     : BY_KEY;
+	size_t size = 64, i, n = 0;
+	u32 *first; /* number of a group's row, from 1 */
+	u64 h;
 
-	if (!by_process && !by_stack_id && strcmp(group, "function") && strcmp(group, "mapping") &&
+	if (by == BY_KEY && strcmp(group, "function") && strcmp(group, "mapping") &&
 	    strcmp(group, "file"))
 		return -EINVAL;
+	while (size < r->nr_rows * 2)
+		size *= 2;
+	first = calloc(size, sizeof(*first));
+	if (!first)
+		return -ENOMEM;
 	for (i = 0; i < r->nr_rows; i++) {
 		struct row *row = &r->rows[i];
 
-		for (j = 0; j < n; j++) {
-			struct row *have = &r->rows[j];
-
-			if (by_process ? have->pid == row->pid
-			    : by_stack_id
-				    ? !strcmp(have->id, row->id) && have->space == row->space
-				    : have->kind == row->kind && !strcmp(group_key(have, group),
-									 group_key(row, group)))
-				break;
-		}
-		if (j < n) {
-			merge(&r->rows[j], row);
+		h = group_hash(row, by, group) & (size - 1);
+		while (first[h] && !same_group(&r->rows[first[h] - 1], row, by, group))
+			h = (h + 1) & (size - 1);
+		if (first[h]) {
+			merge(&r->rows[first[h] - 1], row);
 			continue;
 		}
 		r->rows[n] = *row;
-		if (by_process) {
-			r->rows[n].name = group_key(row, group);
-			r->rows[n].nr_frames = 0;
-		} else if (!by_stack_id && r->rows[n].nr_frames) {
-			r->rows[n].name = group_key(row, group);
-		}
-		n++;
+		lead(&r->rows[n], by, group);
+		first[h] = (u32)++n;
 	}
 	r->nr_rows = n;
+	free(first);
 	return 0;
 }
 

@@ -88,6 +88,7 @@ static json_t *checks(const struct report *r)
 static json_t *recording(const struct report *r)
 {
 	json_t *targets = json_array(), *hooks = json_array(), *causes = json_object(), *j;
+	json_t *marks = json_array();
 	size_t i;
 
 	for (i = 0; i < r->nr_targets; i++) {
@@ -103,6 +104,11 @@ static json_t *recording(const struct report *r)
 		json_object_set_new(j, "reason", json_text(r->hooks[i].reason));
 		json_array_append_new(hooks, j);
 	}
+	for (i = 0; i < r->nr_marks; i++) {
+		j = json_pack("{s:I}", "time_ns", (json_int_t)r->marks[i].time_ns);
+		json_object_set_new(j, "text", json_text(r->marks[i].text));
+		json_array_append_new(marks, j);
+	}
 	for (i = 0; i < MP_LOSS_MAX; i++)
 		if (r->losses[i].count)
 			json_object_set_new(causes, r->losses[i].name,
@@ -117,6 +123,7 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "truncated", json_boolean(r->truncated));
 	json_object_set_new(j, "targets", targets);
 	json_object_set_new(j, "hooks", hooks);
+	json_object_set_new(j, "marks", marks);
 	json_object_set_new(j, "loss",
 			    json_pack("{s:I, s:o, s:[]}", "total", (json_int_t)r->lost, "causes",
 				      causes, "windows"));

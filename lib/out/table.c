@@ -5,6 +5,8 @@
 #include <time.h>
 #include "lib/out/out.h"
 
+#define MARKS_SHOWN 8
+
 static void human(char *buf, size_t len, s64 v, const char *unit, int bytes, int sign)
 {
 	static const char *const suffix[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -47,6 +49,26 @@ static void provider_line(FILE *f, const struct report *r)
 			fprintf(f, "%s%s", n++ ? " + " : "", r->hooks[i].provider);
 }
 
+/* Text of a file of any origin on somebody's terminal. */
+static void plain(FILE *f, const char *s)
+{
+	for (; s && *s; s++)
+		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, f);
+}
+
+static void marks(FILE *f, const struct report *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->nr_marks && i < MARKS_SHOWN; i++) {
+		fprintf(f, "  mark at %.3f s: ", (double)r->marks[i].time_ns / 1e9);
+		plain(f, r->marks[i].text ? r->marks[i].text : "?");
+		fputc('\n', f);
+	}
+	if (i < r->nr_marks)
+		fprintf(f, "  ... %zu more marks; --format json has all\n", r->nr_marks - i);
+}
+
 static void header(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const struct check *c = &r->check[COST_RESIDENT];
@@ -68,12 +90,13 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		(unsigned long long)r->lost);
 	provider_line(f, r);
 	fputc('\n', f);
-	if (r->end < 0)
+	if (r->end < 0 && !r->live.on)
 		fputs("  the recording did not end in order: later events, names and losses are "
 		      "missing\n",
 		      f);
 	if (r->end == MP_END_SIZE)
 		fputs("  stopped at --max-size: what came later is missing\n", f);
+	marks(f, r);
 	if (!r->has_walk) {
 		fputs("  no picture in the file: stocks are unknown\n", f);
 		return;
@@ -98,6 +121,12 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 	fprintf(f, "  grown %s in %.1f s%s; lost events demote what they concern, nothing else\n",
 		amount(o, cost_value(&r->total[COST_GROWN])), (double)r->duration_ns / 1e9,
 		r->picture_age_ns > 2000000000ull ? "; the picture is older than the end" : "");
+	if (r->live.window_ns)
+		fprintf(f,
+			"  in the last %.1f s: grown %s, memprov used %.1f%% of a core; all other "
+			"flows count from the start\n",
+			(double)r->live.window_ns / 1e9, amount(o, r->live.grown),
+			r->live.cpu * 100);
 	for (i = 0; i < MP_LOSS_MAX; i++)
 		if (r->losses[i].count)
 			fprintf(f, "  lost: %s %llu\n", r->losses[i].name,

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Columns by name: the options that report and top share. */
+#ifndef MP_CMD_COLUMNS_H
+#define MP_CMD_COLUMNS_H
+
+/* Number of the column to sort by, resident for NULL; -1 after a message. */
+int columns_by(const char *verb, const char *name);
+/* The columns to print into ret, which has room for COST_MAX + 2: those of list (names separated by
+ * commas), or by and the usual ones for NULL. 0, or -1 after a message. */
+int columns_pick(const char *verb, const char *list, int by, int *ret);
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * top: record and report at once. The trace stays in memory and only what the join keeps of it;
+ * every few seconds a picture is taken and the table printed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+#include "cmd/columns.h"
+#include "cmd/target.h"
+#include "lib/capture/recorder.h"
+#include "lib/capture/session.h"
+#include "lib/capture/symbolize.h"
+#include "lib/join/live.h"
+#include "lib/out/out.h"
+
+struct options {
+	struct target target;
+	const char *input, *by;
+	double seconds;
+	unsigned long batch; /* tables to print, 0: until the end */
+	unsigned int rows;
+	int bytes, rows_given;
+};
+
+struct top {
+	const struct options *o;
+	struct out_opts out;
+	int screen; /* stdout is a terminal to redraw */
+	struct trace_writer *w;
+	struct recorder *r;
+	struct replay *join;
+	struct symbolizer *names;
+	unsigned long printed;
+	u64 unnamed, last_ns, last_cpu_ns, children_ns;
+	s64 last_resident;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	stop = sig;
+}
+
+static int usage(void)
+{
+	fputs("usage: memprov top -p PID[,PID] | --comm NAME | --cgroup DIR | -a | -i FILE | -- "
+	      "CMD "
+	      "ARG...\n"
+	      "                   [--tree] [--by|-s COLUMN] [-d SECS] [--batch N] [--rows N] "
+	      "[--bytes] [-v]\n",
+	      stderr);
+	return EXIT_USAGE;
+}
+
+static int parse_count(const char *text, unsigned long *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	return *text < '0' || *text > '9' || *end || errno || *ret > 1u << 30 ? -1 : 0;
+}
+
+static int parse_option(struct options *o, int c)
+{
+	unsigned long n;
+	char *end;
+	int status;
+
+	switch (c) {
+	case 'i':
+		o->input = optarg;
+		return 0;
+	case 's':
+		o->by = optarg;
+		return 0;
+	case 'd':
+		o->seconds = strtod(optarg, &end);
+		if (end != optarg && !*end && o->seconds >= 0.1 && o->seconds <= 86400)
+			return 0;
+		fail("top", "-d %s: not a number of seconds from 0.1 up", optarg);
+		return EXIT_USAGE;
+	case 'b':
+		if (!parse_count(optarg, &o->batch) && o->batch)
+			return 0;
+		fail("top", "--batch %s: not a number of tables", optarg);
+		return EXIT_USAGE;
+	case 'r':
+		if (parse_count(optarg, &n)) {
+			fail("top", "--rows %s: not a number", optarg);
+			return EXIT_USAGE;
+		}
+		o->rows = (unsigned int)n;
+		o->rows_given = 1;
+		return 0;
+	case 'B':
+		o->bytes = 1;
+		return 0;
+	case 'v':
+		session_verbose(1);
+		return 0;
+	default:
+		status = target_option(&o->target, "top", c, optarg);
+		return status < 0 ? EXIT_USAGE : status;
+	}
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		TARGET_LONG,
+		{"by", required_argument, NULL, 's'},
+		{"batch", required_argument, NULL, 'b'},
+		{"rows", required_argument, NULL, 'r'},
+		{"bytes", no_argument, NULL, 'B'},
+		{NULL, 0, NULL, 0},
+	};
+	int c, status;
+
+	while ((c = getopt_long(argc, argv, "+" TARGET_SHORT "i:s:d:v", longs, NULL)) != -1) {
+		status = parse_option(o, c);
+		if (status)
+			return status == EXIT_USAGE ? usage() : status;
+	}
+	o->target.argv = optind < argc ? argv + optind : NULL;
+	/* One of the three. */
+	if ((o->target.nr_pids > 0) + (o->target.argv != NULL) + (o->input != NULL) != 1)
+		return usage();
+	return 0;
+}
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+}
+
+static u64 usage_ns(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (u64)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000ull +
+	       (u64)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+/* What top and the readers of names took: all that was waited for, until CMD is. */
+static u64 cpu_ns(struct top *t)
+{
+	if (!t->r || recorder_end(t->r) < 0)
+		t->children_ns = usage_ns(RUSAGE_CHILDREN);
+	return usage_ns(RUSAGE_SELF) + t->children_ns;
+}
+
+/* ---- printing ---- */
+
+/* The reader of a pipe may have had enough: that is no error. */
+static int print_table(struct top *t, struct report *r)
+{
+	int err = join_group(r, t->out.group);
+
+	if (err)
+		return err;
+	join_sort(r, t->out.column);
+	if (t->screen)
+		fputs("\033[H\033[2J", stdout);
+	else if (t->printed)
+		fputc('\n', stdout);
+	errno = 0;
+	err = out_table(stdout, r, &t->out);
+	if (!err && (fflush(stdout) || ferror(stdout)))
+		err = errno ? -errno : -EIO;
+	t->printed++;
+	return err;
+}
+
+/* Table rows that fit under the header of a terminal. */
+static unsigned int fitting_rows(void)
+{
+	struct winsize size;
+
+	if (ioctl(1, TIOCGWINSZ, &size) || size.ws_row < 16)
+		return 5;
+	return size.ws_row - 11u;
+}
+
+static int show(struct top *t)
+{
+	u64 now = now_ns(), cpu = cpu_ns(t);
+	struct report *r = NULL;
+	int err = replay_report(t->join, &r);
+
+	if (err)
+		return err;
+	r->live.on = recorder_end(t->r) < 0;
+	r->live.window_ns = now - t->last_ns;
+	r->live.cpu = (double)(cpu - t->last_cpu_ns) / (double)r->live.window_ns;
+	/* The first window is all there was. */
+	r->live.grown = t->printed ? cost_value(&r->total[COST_RESIDENT]) - t->last_resident
+				   : cost_value(&r->total[COST_GROWN]);
+	t->last_ns = now;
+	t->last_cpu_ns = cpu;
+	t->last_resident = cost_value(&r->total[COST_RESIDENT]);
+	t->out.rows = t->screen && !t->o->rows_given ? fitting_rows() : t->o->rows;
+	err = print_table(t, r);
+	join_free(&r);
+	return err;
+}
+
+/* ---- following ---- */
+
+static int on_record(void *ctx, const struct mp_hdr *rec)
+{
+	struct top *t = ctx;
+	const char *path = NULL;
+	int err;
+
+	if (rec->type == MP_EV_VMA)
+		path = trace_writer_string(t->w, trace_body(rec, vma)->name);
+	err = symbolizer_feed(t->names, rec, path);
+	return err ? err : replay_feed(t->join, rec);
+}
+
+static const char *text_of(const void *writer, u32 id)
+{
+	return trace_writer_string(writer, id);
+}
+
+static int catch_up(struct top *t, u64 seq)
+{
+	u64 unnamed;
+	int err = symbolizer_run(t->names, t->w, &unnamed);
+
+	t->unnamed += unnamed;
+	return err ? err : replay_step(t->join, seq);
+}
+
+static int tick(struct top *t)
+{
+	u64 seq;
+	int err = recorder_picture(t->r, &seq);
+
+	if (!err)
+		err = catch_up(t, seq);
+	return err ? err : show(t);
+}
+
+/* The targets are gone: their latest picture is the last word. */
+static int last_word(struct top *t)
+{
+	int news = recorder_has_picture(t->r) || !t->printed;
+	int err = recorder_finish(t->r, NULL);
+
+	if (!err)
+		err = catch_up(t, ~0ull);
+	return err || !news ? err : show(t);
+}
+
+static int follow(struct top *t)
+{
+	u64 period = (u64)(t->o->seconds * 1e9), next = now_ns() + period;
+	int err = t->screen ? tick(t) : 0;
+
+	while (!err && (!t->o->batch || t->printed < t->o->batch)) {
+		err = recorder_turn(t->r);
+		if (err || recorder_end(t->r) >= 0)
+			break;
+		if (now_ns() < next)
+			continue;
+		err = tick(t);
+		next += period;
+		if (next < now_ns())
+			next = now_ns() + period;
+	}
+	if (!err && recorder_end(t->r) == MP_END_TARGET)
+		err = last_word(t);
+	return err;
+}
+
+static int run(struct top *t)
+{
+	int err = recorder_start(t->r);
+
+	if (recorder_refused(t->r))
+		fail("top", "the kernel lets nobody look into %u of the processes: left out",
+		     recorder_refused(t->r));
+	if (!err && recorder_exec_error(t->r)) {
+		fail("top", "%s: %s: check the command's path", t->o->target.argv[0],
+		     strerror(recorder_exec_error(t->r)));
+		return recorder_status(t->r);
+	}
+	t->last_ns = now_ns();
+	t->last_cpu_ns = cpu_ns(t);
+	if (!err)
+		err = follow(t);
+	if (err == -EPIPE) {
+		__fpurge(stdout);
+		clearerr(stdout);
+		err = 0;
+	}
+	if (err == -EPERM)
+		return fail("top", "no page frame numbers: run as root or with CAP_SYS_ADMIN and "
+				   "CAP_SYS_PTRACE");
+	if (err)
+		return fail("top", "%s", strerror(-err));
+	if (t->unnamed)
+		fail("top",
+		     "%llu addresses have no name: reading their file crashed or took too long",
+		     (unsigned long long)t->unnamed);
+	if (recorder_status(t->r))
+		return recorder_status(t->r);
+	return recorder_lost(t->r) ? EXIT_LOSS : 0;
+}
+
+static int live(struct top *t)
+{
+	const struct recorder_opts ropts = {
+		.pids = t->o->target.pids,
+		.nr_pids = t->o->target.nr_pids,
+		.tree = t->o->target.tree,
+		.argv = t->o->target.argv,
+		.stop = &stop,
+	};
+	struct sigaction sa = {.sa_handler = on_signal};
+	char msg[256] = "";
+	int err = symbolizer_new(&t->names), status = 1;
+
+	if (!err)
+		err = trace_writer_sink(on_record, t, &t->w);
+	if (!err)
+		err = replay_new(OWNER_AUTO, text_of, t->w, &t->join);
+	if (!err)
+		err = recorder_open(&ropts, t->w, msg, sizeof(msg), &t->r);
+	if (err) {
+		fail("top", "%s", msg[0] ? msg : strerror(-err));
+	} else {
+		sigaction(SIGINT, &sa, NULL);
+		sigaction(SIGTERM, &sa, NULL);
+		/* CMD was forked before: it keeps the default. */
+		signal(SIGPIPE, SIG_IGN);
+		status = run(t);
+	}
+	recorder_free(&t->r);
+	replay_free(&t->join);
+	symbolizer_free(&t->names);
+	trace_writer_close(&t->w);
+	return status;
+}
+
+static int from_file(struct top *t)
+{
+	struct report *r = NULL;
+	int status, err = join_file(t->o->input, OWNER_AUTO, &r);
+
+	if (err)
+		return fail_trace("top", t->o->input, err);
+	status = r->lost ? EXIT_LOSS : 0;
+	err = print_table(t, r);
+	join_free(&r);
+	return err ? fail("top", "cannot write: %s", strerror(-err)) : status;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	static struct options o = {.seconds = 2, .rows = 40};
+	int columns[COST_MAX + 2];
+	struct top t = {.o = &o, .out = {.columns = columns, .group = "stack"}};
+	int status = parse(&o, argc, argv);
+
+	if (status)
+		return status;
+	t.out.column = columns_by("top", o.by);
+	if (t.out.column < 0 || columns_pick("top", NULL, t.out.column, columns))
+		return 1;
+	t.out.bytes = o.bytes;
+	t.out.rows = o.rows;
+	if (o.input)
+		return from_file(&t);
+	if (target_check(&o.target, "top"))
+		return 1;
+	t.screen = !o.batch && isatty(1);
+	return live(&t);
+}
