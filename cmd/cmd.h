@@ -10,6 +10,7 @@ int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_mark(int argc, char **argv);
 int cmd_features(int argc, char **argv);
 
 /* One line on stderr: memprov: verb: text. Returns 1. */

@@ -19,6 +19,7 @@ static const struct {
 	 "top -p PID | -- CMD ARG... | -i FILE   the same, again and again; --batch N"},
 	{"diff", cmd_diff,
 	 "diff [BASE NEW]  what grew; --by COLUMN, --fail-on 'resident>+10%', --format json"},
+	{"mark", cmd_mark, "mark TEXT       a marker into a running recording"},
 	{"features", cmd_features, "features        what this machine and this user can record"},
 };
 

@@ -194,6 +194,7 @@ static int record(const struct options *o, struct trace_writer *w)
 		.nr_pids = o->target.nr_pids,
 		.tree = o->target.tree,
 		.argv = o->target.argv,
+		.path = o->output,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,
 	};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "lib/capture/jail.h"
 #include "lib/capture/namer.h"
+#include "lib/capture/utf8.h"
 
 #define MAX_TEXT     4095
 #define MAX_CHILDREN 16 /* one more for each file that brought one down */
@@ -179,26 +180,6 @@ static int read_full(struct namer *k, void *buf, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
-}
-
-/* Length of the UTF-8 character at p, 0 when it is none or a control character: names reach
- * terminals and JSON. */
-static size_t utf8_len(const u8 *p, size_t len)
-{
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4, i;
-
-	if (n == 1)
-		return p[0] >= 0x20 && p[0] != 0x7f;
-	if (!n || n > len || p[0] > 0xf4)
-		return 0;
-	for (i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xe0 && p[1] < 0xa0) ||
-	    (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
 }
 
 static const char *get_text(char **out, const u8 *p, size_t len)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/capture/mark.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
@@ -20,6 +21,7 @@ struct recorder {
 	const struct recorder_opts *o;
 	struct trace_writer *w;
 	struct session *s;
+	struct mark_port *marks; /* NULL: none can be set */
 	u32 walk;
 	struct picture {
 		u32 space;
@@ -28,6 +30,8 @@ struct recorder {
 	u32 nr_pictures;
 	u64 resident; /* in the latest walk */
 	u32 refused; /* pictures the kernel refused: a protected process */
+	u64 put_ns; /* time of the latest record put here */
+	u64 opened_ns; /* of the first record: what times of a report count from */
 	u64 began_ns, next_walk_ns, walk_cost_ns;
 	pid_t child;
 	int child_status, exec_error, end;
@@ -53,6 +57,7 @@ static int put(struct recorder *r, u16 type, const void *body, size_t len)
 			 .seq = r->s ? session_seq(r->s) : 0,
 			 .time_ns = now_ns()}};
 
+	r->put_ns = rec.hdr.time_ns;
 	memcpy(rec.body, body, len);
 	return trace_write(r->w, &rec.hdr);
 }
@@ -85,6 +90,7 @@ static int put_session(struct recorder *r)
 	s.arch = (u32)trace_string(r->w, u.machine);
 	s.nr_cpus = (u32)sysconf(_SC_NPROCESSORS_ONLN);
 	err = put(r, MP_EV_SESSION, &s, sizeof(s));
+	r->opened_ns = r->put_ns;
 	if (!err)
 		err = put_hook(r, "map", "sys_enter/exit", "tracepoint", NULL);
 	if (!err)
@@ -225,6 +231,27 @@ static void await_exec(struct recorder *r)
 	r->exec_error = c;
 }
 
+/* In the file before it is confirmed. */
+static int put_mark(void *ctx, const char *text, u64 *ret_time_ns)
+{
+	struct recorder *r = ctx;
+	struct mp_ev_mark m = {0};
+	s64 id = trace_string(r->w, text);
+	int err;
+
+	if (id < 0)
+		return (int)id;
+	m.text = (u32)id;
+	err = put(r, MP_EV_MARK, &m, sizeof(m));
+	*ret_time_ns = r->put_ns - r->opened_ns;
+	return err ? err : trace_writer_flush(r->w);
+}
+
+static int take_marks(struct recorder *r)
+{
+	return r->marks ? mark_poll(r->marks, put_mark, r) : 0;
+}
+
 int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
 		  struct recorder **ret_r)
 {
@@ -242,6 +269,9 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = put_session(r);
 	if (!err)
 		err = session_open(w, o->tree || o->argv, msg, msg_len, &r->s);
+	/* Whoever sits on the name keeps marks out, not the recording. */
+	if (!err && mark_open(o->path, &r->marks))
+		r->marks = NULL;
 	if (!err && o->argv) {
 		r->child = spawn(o->argv, &r->go_fd, &r->err_fd);
 		if (r->child < 0) {
@@ -313,6 +343,8 @@ int recorder_turn(struct recorder *r)
 	if (r->end >= 0)
 		return 0;
 	err = session_poll(r->s, 50);
+	if (!err)
+		err = take_marks(r);
 	if (!err && now >= r->next_walk_ns) {
 		r->walk++;
 		err = take_all(r);
@@ -352,6 +384,9 @@ int recorder_finish(struct recorder *r, const char *path)
 	r->walk++;
 	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : take_all(r);
 	if (!err)
+		err = take_marks(r);
+	mark_close(&r->marks);
+	if (!err)
 		err = session_stop(r->s);
 	if (!err || err == -EFBIG)
 		err = write_pictures(r);
@@ -379,6 +414,7 @@ void recorder_free(struct recorder **r)
 	for (i = 0; (*r)->pictures && i < (*r)->nr_pictures; i++)
 		snapshot_free(&(*r)->pictures[i].shot);
 	free((*r)->pictures);
+	mark_close(&(*r)->marks);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
 		close((*r)->go_fd);

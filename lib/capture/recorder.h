@@ -15,6 +15,7 @@ struct recorder_opts {
 	const pid_t *pids;
 	int nr_pids, tree;
 	char **argv; /* CMD to start and follow; NULL: pids */
+	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
 	u64 duration_ns; /* 0: until the targets end */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
 };
