@@ -5,70 +5,42 @@
 #ifndef MP_MAP_BPF_H
 #define MP_MAP_BPF_H
 
-#include "emit.bpf.h"
-
-struct inflight {
-	u64 args[5];
-	u64 seq_entry;
-	u64 old_brk;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MP_MAX_INFLIGHT);
-	__type(key, u32);
-	__type(value, struct inflight);
-} inflight SEC(".maps");
+#include "stack.bpf.h"
 
 #define PAGE_UP(x) (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
 
 /* x86-64 numbers. */
 enum { NR_MMAP = 9, NR_MUNMAP = 11, NR_BRK = 12, NR_MREMAP = 25, NR_MADVISE = 28 };
 
-static __always_inline void call_enter(struct pt_regs *regs, u32 space)
+static __always_inline void call_enter(struct pt_regs *regs, struct thread *t, u64 nr)
 {
-	u32 tid = bpf_get_current_pid_tgid();
-	struct inflight f = {};
+	struct open_call *c = &t->call;
 
-	f.args[0] = regs->di;
-	f.args[1] = regs->si;
-	f.args[2] = regs->dx;
-	f.args[3] = regs->r10;
-	f.args[4] = regs->r8;
-	f.seq_entry = next_seq();
-	f.old_brk = BPF_CORE_READ(bpf_get_current_task_btf(), mm, brk);
-	if (bpf_map_update_elem(&inflight, &tid, &f, BPF_ANY))
-		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_MAP, space);
+	c->args[0] = regs->di;
+	c->args[1] = regs->si;
+	c->args[2] = regs->dx;
+	c->args[3] = regs->r10;
+	c->args[4] = regs->r8;
+	c->seq_entry = next_seq();
+	c->old_brk = BPF_CORE_READ(bpf_get_current_task_btf(), mm, brk);
+	c->nr = nr;
 }
 
-/* Copies the entry out and forgets it. 0 when there is none: the call began before we did. */
-static __always_inline int call_exit(struct inflight *ret_f)
+static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64 end, u32 kind)
 {
-	u32 tid = bpf_get_current_pid_tgid();
-	struct inflight *f = bpf_map_lookup_elem(&inflight, &tid);
-
-	if (!f)
-		return 0;
-	*ret_f = *f;
-	bpf_map_delete_elem(&inflight, &tid);
-	return 1;
-}
-
-static __always_inline void send_map(void *ctx, u32 space, u64 start, u64 end, u32 kind,
-				     const struct inflight *f)
-{
+	const struct open_call *c = &t->call;
 	MP_RECORD(map) r = {};
 
-	r.ev.stack = user_stack(ctx, space, 1);
-	fill_hdr(&r.hdr, MP_EV_MAP, sizeof(r), space);
+	r.ev.stack = stack;
+	fill_hdr(&r.hdr, MP_EV_MAP, sizeof(r), t->space);
 	r.ev.start = start;
 	r.ev.end = end;
-	r.ev.seq_entry = f->seq_entry;
+	r.ev.seq_entry = c->seq_entry;
 	r.ev.kind = kind;
 	r.ev.tid = bpf_get_current_pid_tgid();
 	if (kind == MP_MAP_MMAP) {
-		r.ev.prot = f->args[2];
-		r.ev.flags = f->args[3];
+		r.ev.prot = c->args[2];
+		r.ev.flags = c->args[3];
 	}
 	send_topo(&r, sizeof(r), MP_CLASS_MAP);
 }
@@ -84,52 +56,44 @@ static __always_inline void send_unmap(u32 space, u64 start, u64 end, u64 seq_en
 	send_topo(&r, sizeof(r), MP_CLASS_MAP);
 }
 
-static __always_inline void munmap_enter(struct pt_regs *regs, u32 space)
+static __always_inline void munmap_enter(struct pt_regs *regs, struct thread *t)
 {
 	u64 start = regs->di, len = regs->si;
 
 	/* The kernel refuses these before it touches anything. */
 	if (start & (MP_PAGE_SIZE - 1) || !len || start + len < start || (start + len) >> 56)
 		return;
-	call_enter(regs, space);
-	send_unmap(space, start, start + PAGE_UP(len), 0);
+	call_enter(regs, t, NR_MUNMAP);
+	send_unmap(t->space, start, start + PAGE_UP(len), 0);
 }
 
-static __always_inline void mremap_exit(void *ctx, u32 space, const struct inflight *f, u64 ret)
+static __always_inline void mremap_exit(struct thread *t, u64 stack, u64 ret)
 {
+	const struct open_call *c = &t->call;
 	MP_RECORD(remap) r = {};
 
-	r.ev.stack = user_stack(ctx, space, 1);
-	fill_hdr(&r.hdr, MP_EV_REMAP, sizeof(r), space);
-	r.ev.old_start = f->args[0];
-	r.ev.old_len = PAGE_UP(f->args[1]);
+	r.ev.stack = stack;
+	fill_hdr(&r.hdr, MP_EV_REMAP, sizeof(r), t->space);
+	r.ev.old_start = c->args[0];
+	r.ev.old_len = PAGE_UP(c->args[1]);
 	r.ev.new_start = ret;
-	r.ev.new_len = PAGE_UP(f->args[2]);
-	r.ev.flags = f->args[3];
-	r.ev.seq_entry = f->seq_entry;
+	r.ev.new_len = PAGE_UP(c->args[2]);
+	r.ev.flags = c->args[3];
+	r.ev.seq_entry = c->seq_entry;
 	r.ev.tid = bpf_get_current_pid_tgid();
 	send_topo(&r, sizeof(r), MP_CLASS_MAP);
 }
 
-static __always_inline void brk_exit(void *ctx, u32 space, const struct inflight *f, u64 ret)
+static __always_inline void madvise_exit(struct thread *t, u64 stack)
 {
-	u64 old_end = PAGE_UP(f->old_brk), new_end = PAGE_UP(ret);
-
-	if (new_end > old_end)
-		send_map(ctx, space, old_end, new_end, MP_MAP_BRK, f);
-	else if (new_end < old_end)
-		send_unmap(space, new_end, old_end, f->seq_entry);
-}
-
-static __always_inline void madvise_exit(void *ctx, u32 space, const struct inflight *f)
-{
+	const struct open_call *c = &t->call;
 	MP_RECORD(advise) r = {};
 
-	r.ev.stack = user_stack(ctx, space, 1);
-	fill_hdr(&r.hdr, MP_EV_ADVISE, sizeof(r), space);
-	r.ev.start = f->args[0];
-	r.ev.end = f->args[0] + PAGE_UP(f->args[1]);
-	r.ev.advice = f->args[2];
+	r.ev.stack = stack;
+	fill_hdr(&r.hdr, MP_EV_ADVISE, sizeof(r), t->space);
+	r.ev.start = c->args[0];
+	r.ev.end = c->args[0] + PAGE_UP(c->args[1]);
+	r.ev.advice = c->args[2];
 	r.ev.tid = bpf_get_current_pid_tgid();
 	send_topo(&r, sizeof(r), MP_CLASS_PAGE);
 }
@@ -164,49 +128,67 @@ static __always_inline void compat_enter(long id)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
-	u32 space;
+	struct thread *t;
 
+	if (!maybe_followed(bpf_get_current_task_btf()->tgid))
+		return 0;
 	if (is_compat()) {
 		compat_enter(id);
 		return 0;
 	}
 	if (!is_map_call(id))
 		return 0;
-	space = current_space();
-	if (!space)
+	t = current_thread(MP_CLASS_MAP);
+	if (!t)
 		return 0;
 	if (id == NR_MUNMAP)
-		munmap_enter(regs, space);
+		munmap_enter(regs, t);
 	else
-		call_enter(regs, space);
+		call_enter(regs, t, id);
 	return 0;
+}
+
+/* The call that was open on this thread has returned ret. */
+static __always_inline void call_exit(void *ctx, struct thread *t, u64 nr, u64 ret)
+{
+	u64 old_end = PAGE_UP(t->call.old_brk), new_end = PAGE_UP(ret), stack;
+
+	if (nr == NR_BRK && new_end <= old_end) {
+		if (new_end < old_end)
+			send_unmap(t->space, new_end, old_end, t->call.seq_entry);
+		return;
+	}
+	stack = user_stack(ctx, t, 1);
+	if (nr == NR_MMAP)
+		send_map(t, stack, ret, ret + PAGE_UP(t->call.args[1]), MP_MAP_MMAP);
+	else if (nr == NR_BRK)
+		send_map(t, stack, old_end, new_end, MP_MAP_BRK);
+	else if (nr == NR_MREMAP)
+		mremap_exit(t, stack, ret);
+	else if (nr == NR_MADVISE)
+		madvise_exit(t, stack);
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
 	long id = regs->orig_ax;
-	struct inflight f;
-	u32 space;
+	struct thread *t;
 	int failed = ret < 0 && ret > -4096;
 
 	if (!is_map_call(id) || is_compat())
 		return 0;
-	space = current_space();
-	if (!space || !call_exit(&f))
+	t = known_thread();
+	/* No entry: the call began before we did. */
+	if (!t || !t->space || t->call.nr != (u64)id)
 		return 0;
-	if (id == NR_MMAP && !failed)
-		send_map(ctx, space, ret, ret + PAGE_UP(f.args[1]), MP_MAP_MMAP, &f);
-	else if (id == NR_MREMAP && !failed)
-		mremap_exit(ctx, space, &f, ret);
-	else if (id == NR_BRK && !failed)
-		brk_exit(ctx, space, &f, ret);
-	else if (id == NR_MADVISE && !failed)
-		madvise_exit(ctx, space, &f);
-	else if (id == NR_MUNMAP && failed)
-		/* Sent on entry, then refused (map count, a sealed range): extents are unknown
-		 * until the next walk, and that is a loss with a name. */
-		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_MAP, space);
+	t->call.nr = 0;
+	/* Sent on entry, then refused (map count, a sealed range): extents are unknown until the
+	 * next walk, and that is a loss with a name. */
+	if (id == NR_MUNMAP && failed)
+		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_MAP, t->space);
+	else if (id != NR_MUNMAP && !failed)
+		call_exit(ctx, t, id, ret);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #ifndef MP_PAGE_BPF_H
 #define MP_PAGE_BPF_H
 
-#include "emit.bpf.h"
+#include "stack.bpf.h"
 
 #define GFP_MOVABLE 0x8u
 #define GFP_NORETRY 0x10000u
@@ -14,116 +14,105 @@
 #define MEMBER_NONE 255
 #define EC_PRESENT  1
 
-struct open_fault {
-	u64 addr, ip, sp, time_ns;
-	u16 error_code;
-	u8 committed, order;
-	u16 candidates, reclaim;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MP_MAX_INFLIGHT);
-	__type(key, u32);
-	__type(value, struct open_fault);
-} open_faults SEC(".maps");
-
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned long error_code)
 {
-	u32 tid = bpf_get_current_pid_tgid();
-	struct open_fault f = {};
+	struct thread *t = current_thread(MP_CLASS_PAGE);
 
-	if (!current_space())
+	if (!t)
 		return 0;
-	f.addr = address;
-	f.ip = regs->ip;
-	f.sp = regs->sp;
-	f.time_ns = bpf_ktime_get_ns();
-	f.error_code = error_code;
-	if (bpf_map_update_elem(&open_faults, &tid, &f, BPF_ANY))
-		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_PAGE, current_space());
+	t->fault.addr = address;
+	t->fault.ip = regs->ip;
+	t->fault.sp = regs->sp;
+	t->fault.time_ns = bpf_ktime_get_ns();
+	t->fault.error_code = error_code;
+	t->fault.open = 1;
+	t->fault.order = 0;
+	t->fault.candidates = 0;
+	t->fault.reclaim = 0;
 	return 0;
 }
 
-/* The fault this thread is in right now, or NULL. */
-static __always_inline struct open_fault *fault_here(void)
+/* Is the thread in its open fault right now? */
+static __always_inline int in_fault(const struct thread *t)
 {
-	u32 tid = bpf_get_current_pid_tgid();
-	struct open_fault *f = bpf_map_lookup_elem(&open_faults, &tid);
 	struct pt_regs *regs;
 
-	if (!f || f->committed || f->reclaim)
-		return NULL;
+	if (!t || !t->fault.open || t->fault.reclaim)
+		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (regs->ip != f->ip || regs->sp != f->sp || regs->orig_ax != (unsigned long)-1)
-		return NULL;
-	return f;
+	return regs->ip == t->fault.ip && regs->sp == t->fault.sp &&
+	       regs->orig_ax == (unsigned long)-1;
 }
 
-static __always_inline void commit(void *ctx, struct open_fault *f, u8 member)
+static __always_inline void commit(void *ctx, struct thread *t, u8 member)
 {
-	MP_RECORD(fault) r = {};
-	u32 space = current_space();
-	u64 stall;
+	MP_RECORD(fault) * r;
+	u64 stack = user_stack(ctx, t, 0);
+	u64 seq = next_seq(), now = bpf_ktime_get_ns(), stall = now - t->fault.time_ns;
 
-	if (!space)
+	t->fault.open = 0;
+	r = bpf_ringbuf_reserve(&detail_ring, sizeof(*r), 0);
+	if (!r) {
+		count_loss(MP_LOSS_DETAIL_RING, MP_CLASS_PAGE, t->space);
 		return;
-	f->committed = 1;
-	r.ev.stack = user_stack(ctx, space, 0);
-	fill_hdr(&r.hdr, MP_EV_FAULT, sizeof(r), space);
-	stall = r.hdr.time_ns - f->time_ns;
-	r.ev.addr = f->addr;
-	r.ev.stall = stall >> 32 ? 0xffffffffu : (u32)stall;
-	r.ev.tid = bpf_get_current_pid_tgid();
-	r.ev.error_code = f->error_code;
-	r.ev.member = member;
-	r.ev.order = f->order;
-	r.ev.flags = f->candidates > 1 ? MP_FAULT_AMBIGUOUS : 0;
-	send_detail(&r, sizeof(r));
+	}
+	r->hdr.type = MP_EV_FAULT;
+	r->hdr.size = sizeof(*r);
+	r->hdr.space = t->space;
+	r->hdr.seq = seq;
+	r->hdr.time_ns = now;
+	r->ev.addr = t->fault.addr;
+	r->ev.stack = stack;
+	r->ev.stall = stall >> 32 ? 0xffffffffu : (u32)stall;
+	r->ev.tid = bpf_get_current_task_btf()->pid;
+	r->ev.error_code = t->fault.error_code;
+	r->ev.member = member;
+	r->ev.order = t->fault.order;
+	r->ev.flags = t->fault.candidates > 1 ? MP_FAULT_AMBIGUOUS : 0;
+	/* How full the ring is is asked now and then, not by each record. */
+	bpf_ringbuf_submit(r, t->sent++ % 64 ? BPF_RB_NO_WAKEUP : DETAIL_WAKE);
 }
 
 SEC("tp_btf/mm_page_alloc")
 int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migratetype)
 {
-	struct open_fault *f;
+	struct thread *t;
 
-	if ((gfp & (GFP_MOVABLE | GFP_NORETRY)) != GFP_MOVABLE || !current_space())
+	if ((gfp & (GFP_MOVABLE | GFP_NORETRY)) != GFP_MOVABLE)
 		return 0;
-	f = fault_here();
-	if (!f)
+	t = known_thread();
+	if (!in_fault(t))
 		return 0;
-	if (f->candidates < 0xffff)
-		f->candidates++;
-	if (order > f->order)
-		f->order = order;
+	if (t->fault.candidates < 0xffff)
+		t->fault.candidates++;
+	if (order > t->fault.order)
+		t->fault.order = order;
 	/* Copy on write changes no rss counter: the allocation is the only sign of it. */
-	if (f->error_code & EC_PRESENT)
-		commit(ctx, f, MEMBER_NONE);
+	if (t->fault.error_code & EC_PRESENT)
+		commit(ctx, t, MEMBER_NONE);
 	return 0;
 }
 
 SEC("tp_btf/rss_stat")
 int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 {
-	struct open_fault *f;
+	struct thread *t;
 
-	if (member == MEMBER_SWAP || !current_space())
+	if (member == MEMBER_SWAP)
 		return 0;
-	f = fault_here();
-	if (!f || bpf_get_current_task_btf()->mm != mm)
-		return 0;
-	commit(ctx, f, member);
+	t = known_thread();
+	if (in_fault(t) && bpf_get_current_task_btf()->mm == mm)
+		commit(ctx, t, member);
 	return 0;
 }
 
 static __always_inline int bracket(int begin)
 {
-	u32 tid = bpf_get_current_pid_tgid();
-	struct open_fault *f = bpf_map_lookup_elem(&open_faults, &tid);
+	struct thread *t = known_thread();
 
-	if (f)
-		f->reclaim = begin;
+	if (t)
+		t->fault.reclaim = begin;
 	return 0;
 }
 

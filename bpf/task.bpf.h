@@ -3,7 +3,7 @@
 #ifndef MP_TASK_BPF_H
 #define MP_TASK_BPF_H
 
-#include "emit.bpf.h"
+#include "follow.bpf.h"
 
 static __always_inline void send_space(u32 space, u32 parent, struct task_struct *task, u32 cause)
 {
@@ -25,8 +25,7 @@ static __always_inline u32 new_space(u32 tgid, u32 old)
 	u32 space = __sync_fetch_and_add(&mp_next_space, 1) + 1;
 	struct mp_space_loss loss = {};
 
-	if (bpf_map_update_elem(&targets, &tgid, &space, BPF_ANY) ||
-	    bpf_map_update_elem(&space_loss, &space, &loss, BPF_ANY)) {
+	if (follow(tgid, space) || bpf_map_update_elem(&space_loss, &space, &loss, BPF_ANY)) {
 		count_loss(MP_LOSS_SPACE_MAP, MP_CLASS_SPACE, old);
 		return 0;
 	}
@@ -47,10 +46,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	/* vfork and CLONE_VM: whoever shares the space can map and unmap in it, so it is followed
 	 * whether children are wanted or not. */
 	if (child->mm == parent->mm) {
-		u32 joined = *pspace | MP_TARGET_JOINED;
-
 		space = *pspace & ~MP_TARGET_JOINED;
-		if (bpf_map_update_elem(&targets, &ctgid, &joined, BPF_ANY))
+		if (follow(ctgid, *pspace | MP_TARGET_JOINED))
 			count_loss(MP_LOSS_SPACE_MAP, MP_CLASS_SPACE, space);
 		else
 			send_space(space, 0, child, MP_SPACE_JOIN);
@@ -82,6 +79,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	if (!found)
 		return 0;
 	old = *found & ~MP_TARGET_JOINED;
+	forget_space(task);
 	send_leave(old, tgid);
 	if (*found & MP_TARGET_JOINED && !cfg_follow_forks) {
 		bpf_map_delete_elem(&targets, &tgid);

@@ -28,16 +28,22 @@ struct thread_info {
 	u32 status;
 };
 
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	pid_t pid;
 	pid_t tgid;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	struct uprobe_task *utask;
 	char comm[16];
 };
 
 struct pt_regs {
+	unsigned long bp;
 	unsigned long r10;
 	unsigned long r8;
 	unsigned long dx;
@@ -45,6 +51,7 @@ struct pt_regs {
 	unsigned long di;
 	unsigned long sp;
 	unsigned long ip;
+	unsigned long cs;
 	unsigned long orig_ax;
 };
 

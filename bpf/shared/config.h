@@ -10,7 +10,8 @@
 #define MP_DETAIL_RING_BYTES (16u << 20)
 #define MP_MAX_TARGETS	     4096
 #define MP_MAX_STACKS	     65536
-#define MP_MAX_INFLIGHT	     16384
+#define MP_FILTER_WORDS	     1024u
+#define MP_KNOWN_STACKS	     4
 
 /* In a value of the targets map: the process shares a space it did not bring. */
 #define MP_TARGET_JOINED 0x80000000u

@@ -181,6 +181,8 @@ s64 session_add(struct session *s, pid_t pid)
 	if (!err &&
 	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss, BPF_ANY))
 		err = -errno;
+	__atomic_fetch_or(&s->skel->bss->mp_filter[tgid / 64 % MP_FILTER_WORDS],
+			  1ull << (tgid % 64), __ATOMIC_SEQ_CST);
 	if (!err && bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space, BPF_ANY))
 		err = -errno;
 	return err ? err : (s64)space;
