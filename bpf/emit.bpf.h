@@ -32,6 +32,8 @@ struct {
 u64 mp_seq = 0; /* the recording's one order; user space draws from it too */
 u64 mp_losses[MP_LOSS_MAX] = {};
 u32 mp_next_space = 0; /* ids from 1 */
+const volatile u32 cfg_topo_wake = MP_TOPO_RING_BYTES / 4; /* bytes waiting that call the reader */
+const volatile u32 cfg_detail_wake = MP_DETAIL_RING_BYTES / 4;
 
 static __always_inline u64 next_seq(void)
 {
@@ -71,8 +73,8 @@ static __always_inline u64 wake_if(void *ring, u64 above)
 								  : BPF_RB_NO_WAKEUP;
 }
 
-#define TOPO_WAKE   wake_if(&topo_ring, MP_TOPO_RING_BYTES / 4)
-#define DETAIL_WAKE wake_if(&detail_ring, MP_DETAIL_RING_BYTES / 4)
+#define TOPO_WAKE   wake_if(&topo_ring, cfg_topo_wake)
+#define DETAIL_WAKE wake_if(&detail_ring, cfg_detail_wake)
 
 static __always_inline void send_topo(void *rec, u32 size, u32 cls)
 {

@@ -15,6 +15,8 @@ int cmd_features(int argc, char **argv);
 
 /* One line on stderr: memprov: verb: text. Returns 1. */
 int fail(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Pictures need what this process lacks. Returns 1. */
+int fail_frames(const char *verb);
 /* Why a trace could not be read, in words. Returns 1. */
 int fail_trace(const char *verb, const char *path, int err);
 

@@ -55,6 +55,7 @@ static void print_json(const struct result *r, size_t n)
 int cmd_features(int argc, char **argv)
 {
 	char msg[256] = "";
+	const struct session_opts so = {0};
 	struct session *s = NULL;
 	int json = argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "json"), err;
 	const char *bpf, *pfn;
@@ -64,7 +65,7 @@ int cmd_features(int argc, char **argv)
 		fputs("usage: memprov features [--format table|json]\n", stderr);
 		return EXIT_USAGE;
 	}
-	err = session_open(NULL, 0, msg, sizeof(msg), &s);
+	err = session_open(NULL, &so, msg, sizeof(msg), &s);
 	session_free(&s);
 	bpf = err ? "absent" : "usable";
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";

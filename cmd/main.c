@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "lib/capture/privilege.h"
 #include "lib/trace/trace.h"
 
 static const struct {
@@ -33,6 +34,15 @@ int fail(const char *verb, const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	return EXIT_FAILURE;
+}
+
+int fail_frames(const char *verb)
+{
+	char names[64];
+
+	return fail(
+		verb, "no page frame numbers: %s missing: run as root or grant it",
+		privilege_names(privilege_missing(NEED_ADMIN | NEED_PTRACE), names, sizeof(names)));
 }
 
 int fail_trace(const char *verb, const char *path, int err)

@@ -19,7 +19,8 @@ struct options {
 	struct target target;
 	int dry_run;
 	const char *output;
-	u64 duration_ns, max_size;
+	u64 duration_ns, max_size, ring_bytes;
+	int strict;
 };
 
 static volatile sig_atomic_t stop;
@@ -72,7 +73,8 @@ static int usage(void)
 	fputs("usage: memprov record -p PID[,PID] | --comm NAME | --cgroup DIR | -a | -- CMD "
 	      "ARG...\n"
 	      "                      [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] "
-	      "[--dry-run] [-v]\n",
+	      "[--ring SIZE] [--strict]\n"
+	      "                      [--user NAME] [--dry-run] [-v]\n",
 	      stderr);
 	return EXIT_USAGE;
 }
@@ -84,6 +86,8 @@ static int parse(struct options *o, int argc, char **argv)
 		{"output", required_argument, NULL, 'o'},
 		{"max-size", required_argument, NULL, 'm'},
 		{"dry-run", no_argument, NULL, 'n'},
+		{"ring", required_argument, NULL, 'r'},
+		{"strict", no_argument, NULL, 's'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, status;
@@ -106,6 +110,17 @@ static int parse(struct options *o, int argc, char **argv)
 				fail("record", "--max-size %s: not a size; try 512M", optarg);
 				return usage();
 			}
+			break;
+		case 'r':
+			o->ring_bytes = parse_size(optarg);
+			if (o->ring_bytes < SESSION_RING_MIN || o->ring_bytes > 1u << 30) {
+				fail("record", "--ring %s: not a size from %uK to 1G", optarg,
+				     SESSION_RING_MIN >> 10);
+				return usage();
+			}
+			break;
+		case 's':
+			o->strict = 1;
 			break;
 		case 'n':
 			o->dry_run = 1;
@@ -151,6 +166,33 @@ static int follow(struct recorder *r, const struct trace_writer *w)
 	return err;
 }
 
+static int failed(const struct options *o, int err)
+{
+	if (err == -EPERM)
+		return fail_frames("record");
+	if (err == -ENOSPC)
+		return fail("record",
+			    "%s: no space left: the trace ends here and is readable; free some or "
+			    "name a file elsewhere with -o",
+			    o->output);
+	return fail("record", "%s: %s", o->output, strerror(-err));
+}
+
+static void say_result(const struct options *o, const struct recorder *r,
+		       const struct trace_writer *w)
+{
+	if (recorder_unnamed(r))
+		fail("record",
+		     "%llu addresses have no name: reading their file crashed or took too long",
+		     (unsigned long long)recorder_unnamed(r));
+	if (recorder_lost_rings(r))
+		fail("record", "%llu events found no room in the rings: try a larger --ring",
+		     (unsigned long long)recorder_lost_rings(r));
+	fprintf(stderr, "memprov: wrote %s: %llu events, lost %llu, %llu KiB\n", o->output,
+		(unsigned long long)recorder_events(r), (unsigned long long)recorder_lost(r),
+		(unsigned long long)trace_writer_bytes(w) / 1024);
+}
+
 static int run(const struct options *o, struct recorder *r, struct trace_writer *w)
 {
 	int err = recorder_start(r);
@@ -170,21 +212,18 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 	}
 	if (!err)
 		err = recorder_finish(r, o->output);
-	if (err == -EPERM)
-		return fail("record", "no page frame numbers: run as root or with CAP_SYS_ADMIN "
-				      "and CAP_SYS_PTRACE");
+	if (!err)
+		say_result(o, r, w);
+	if (recorder_end_command(r))
+		fail("record", "%s (%d) goes on after SIGTERM: end it yourself", o->target.argv[0],
+		     (int)recorder_pid(r));
 	if (err)
-		return fail("record", "%s: %s", o->output, strerror(-err));
-	if (recorder_unnamed(r))
-		fail("record",
-		     "%llu addresses have no name: reading their file crashed or took too long",
-		     (unsigned long long)recorder_unnamed(r));
-	fprintf(stderr, "memprov: wrote %s: %llu events, lost %llu, %llu KiB\n", o->output,
-		(unsigned long long)recorder_events(r), (unsigned long long)recorder_lost(r),
-		(unsigned long long)trace_writer_bytes(w) / 1024);
+		return failed(o, err);
 	if (recorder_status(r))
 		return recorder_status(r);
-	return recorder_lost(r) || recorder_end(r) == MP_END_SIZE ? EXIT_LOSS : 0;
+	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE)
+		return EXIT_LOSS;
+	return o->strict && recorder_unnamed(r) ? EXIT_LOSS : 0;
 }
 
 static int record(const struct options *o, struct trace_writer *w)
@@ -195,6 +234,8 @@ static int record(const struct options *o, struct trace_writer *w)
 		.tree = o->target.tree,
 		.argv = o->target.argv,
 		.path = o->output,
+		.user = o->target.user,
+		.ring_bytes = o->ring_bytes,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,
 	};
@@ -229,7 +270,7 @@ int cmd_record(int argc, char **argv)
 	}
 	err = trace_writer_open(o.output, o.max_size, &w);
 	if (err)
-		return fail("record", "cannot create %s: %s", o.output, strerror(-err));
+		return fail("record", "%s: %s", o.output, trace_create_strerror(err));
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	err = record(&o, w);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/target.h"
+#include "cmd/user.h"
 #include "lib/capture/snapshot.h"
 
 static int parse_pids(struct target *t, const char *text)
@@ -103,12 +104,15 @@ int target_option(struct target *t, const char *verb, int c, const char *arg)
 	case 't':
 		t->tree = 1;
 		return 0;
+	case 'u':
+		t->user_name = arg;
+		return 0;
 	default:
 		return -1;
 	}
 }
 
-int target_check(const struct target *t, const char *verb)
+int target_check(struct target *t, const char *verb)
 {
 	int i, has;
 
@@ -122,5 +126,5 @@ int target_check(const struct target *t, const char *verb)
 				    "already exited",
 				    (int)t->pids[i]);
 	}
-	return 0;
+	return t->argv ? user_find(verb, t->user_name, &t->user) : 0;
 }

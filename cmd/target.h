@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <sys/types.h>
+#include "lib/capture/spawn.h"
 
 #define TARGET_PIDS_MAX 2048
 
@@ -12,6 +13,8 @@ struct target {
 	pid_t pids[TARGET_PIDS_MAX];
 	int nr_pids, tree;
 	char **argv; /* CMD; NULL when pids are followed */
+	const char *user_name; /* --user */
+	struct spawn_user user; /* whom CMD runs as: set by target_check */
 };
 
 /* Getopt's letters and rows of these options. */
@@ -22,12 +25,14 @@ struct target {
 	{"comm", required_argument, NULL, 'c'},			\
 	{"cgroup", required_argument, NULL, 'g'},		\
 	{"all", no_argument, NULL, 'a'},			\
-	{"tree", no_argument, NULL, 't'}
+	{"tree", no_argument, NULL, 't'},			\
+	{"user", required_argument, NULL, 'u'}
 /* clang-format on */
 
 /* Takes option c. 0: taken, -1: not one of these, else an exit status after a message. */
 int target_option(struct target *t, const char *verb, int c, const char *arg);
-/* Is every process there, with memory of its own? 0, else an exit status after a message. */
-int target_check(const struct target *t, const char *verb);
+/* Is every process there, with memory of its own, or the user that CMD is to run as? 0, else an
+ * exit status after a message. */
+int target_check(struct target *t, const char *verb);
 
 #endif

@@ -304,14 +304,16 @@ static int run(struct top *t)
 	t->last_cpu_ns = cpu_ns(t);
 	if (!err)
 		err = follow(t);
+	if (recorder_end_command(t->r))
+		fail("top", "%s (%d) goes on after SIGTERM: end it yourself", t->o->target.argv[0],
+		     (int)recorder_pid(t->r));
 	if (err == -EPIPE) {
 		__fpurge(stdout);
 		clearerr(stdout);
 		err = 0;
 	}
 	if (err == -EPERM)
-		return fail("top", "no page frame numbers: run as root or with CAP_SYS_ADMIN and "
-				   "CAP_SYS_PTRACE");
+		return fail_frames("top");
 	if (err)
 		return fail("top", "%s", strerror(-err));
 	if (t->unnamed)
@@ -330,6 +332,7 @@ static int live(struct top *t)
 		.nr_pids = t->o->target.nr_pids,
 		.tree = t->o->target.tree,
 		.argv = t->o->target.argv,
+		.user = t->o->target.user,
 		.stop = &stop,
 	};
 	struct sigaction sa = {.sa_handler = on_signal};

@@ -13,6 +13,7 @@
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
+#include "lib/capture/spawn.h"
 #include "lib/capture/symbolize.h"
 
 #define MAX_SPACES 4096
@@ -34,7 +35,7 @@ struct recorder {
 	u64 opened_ns; /* of the first record: what times of a report count from */
 	u64 began_ns, next_walk_ns, walk_cost_ns;
 	pid_t child;
-	int child_status, exec_error, end;
+	int child_status, exec_error, end, reaped;
 	u64 unnamed;
 	int go_fd, err_fd; /* wakes the child; its exec error comes back */
 };
@@ -173,39 +174,12 @@ static int write_pictures(struct recorder *r)
 	return err;
 }
 
-/* Child that waits for a byte, then becomes CMD. *ret_fd wakes it; its exec error comes back on
- * *ret_err. */
-static pid_t spawn(char **argv, int *ret_fd, int *ret_err)
-{
-	int go[2], bad[2];
-	pid_t pid;
-	char c;
-
-	if (pipe2(go, O_CLOEXEC) || pipe2(bad, O_CLOEXEC))
-		return -1;
-	pid = fork();
-	if (pid == 0) {
-		close(go[1]);
-		if (read(go[0], &c, 1) == 1) {
-			execvp(argv[0], argv);
-			c = (char)errno;
-			if (write(bad[1], &c, 1) < 0)
-				_exit(125);
-			_exit(errno == ENOENT ? 127 : 126);
-		}
-		_exit(125);
-	}
-	close(go[0]);
-	close(bad[1]);
-	*ret_fd = go[1];
-	*ret_err = bad[0];
-	return pid;
-}
-
 static int alive(struct recorder *r)
 {
-	if (r->child)
-		return waitpid(r->child, &r->child_status, WNOHANG) != r->child;
+	if (r->child) {
+		r->reaped = waitpid(r->child, &r->child_status, WNOHANG) == r->child;
+		return !r->reaped;
+	}
 	return session_alive(r->s);
 }
 
@@ -227,7 +201,7 @@ static void await_exec(struct recorder *r)
 
 	if (read(r->err_fd, &c, 1) != 1)
 		return;
-	waitpid(r->child, &r->child_status, 0);
+	r->reaped = waitpid(r->child, &r->child_status, 0) == r->child;
 	r->exec_error = c;
 }
 
@@ -255,6 +229,7 @@ static int take_marks(struct recorder *r)
 int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
 		  struct recorder **ret_r)
 {
+	const struct session_opts so = {.follow = o->tree || o->argv, .ring_bytes = o->ring_bytes};
 	struct recorder *r = calloc(1, sizeof(*r));
 	int err = -ENOMEM;
 
@@ -268,15 +243,15 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 	if (r->pictures)
 		err = put_session(r);
 	if (!err)
-		err = session_open(w, o->tree || o->argv, msg, msg_len, &r->s);
+		err = session_open(w, &so, msg, msg_len, &r->s);
 	/* Whoever sits on the name keeps marks out, not the recording. */
 	if (!err && mark_open(o->path, &r->marks))
 		r->marks = NULL;
 	if (!err && o->argv) {
-		r->child = spawn(o->argv, &r->go_fd, &r->err_fd);
+		r->child = spawn(o->argv, &o->user, &r->go_fd, &r->err_fd);
 		if (r->child < 0) {
-			err = -errno;
-			snprintf(msg, msg_len, "cannot start %s: %s", o->argv[0], strerror(errno));
+			err = r->child;
+			snprintf(msg, msg_len, "cannot start %s: %s", o->argv[0], strerror(-err));
 		}
 	}
 	if (err)
@@ -405,6 +380,24 @@ int recorder_finish(struct recorder *r, const char *path)
 	return err;
 }
 
+int recorder_end_command(struct recorder *r)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	u64 until = now_ns() + 10000000000ull;
+	int status;
+
+	if (!r->child || r->reaped)
+		return 0;
+	kill(r->child, SIGTERM);
+	while (waitpid(r->child, &status, WNOHANG) != r->child) {
+		if (now_ns() > until)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+	r->reaped = 1;
+	return 0;
+}
+
 void recorder_free(struct recorder **r)
 {
 	u32 i;
@@ -485,4 +478,9 @@ u64 recorder_lost(const struct recorder *r)
 u64 recorder_unnamed(const struct recorder *r)
 {
 	return r->unnamed;
+}
+
+u64 recorder_lost_rings(const struct recorder *r)
+{
+	return session_lost_rings(r->s);
 }

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sys/types.h>
+#include "lib/capture/spawn.h"
 #include "lib/trace/trace.h"
 
 struct recorder;
@@ -16,6 +17,8 @@ struct recorder_opts {
 	int nr_pids, tree;
 	char **argv; /* CMD to start and follow; NULL: pids */
 	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
+	struct spawn_user user; /* whom CMD runs as */
+	u64 ring_bytes; /* session_opts */
 	u64 duration_ns; /* 0: until the targets end */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
 };
@@ -36,6 +39,9 @@ int recorder_picture(struct recorder *r, u64 *ret_seq);
 /* Last picture, detach, write what is left, name the stacks of the file at path (NULL: nobody
  * does), END. */
 int recorder_finish(struct recorder *r, const char *path);
+/* CMD that still runs gets SIGTERM and 10 seconds, as perf-record(1) ends its own. -ETIMEDOUT: it
+ * goes on. */
+int recorder_end_command(struct recorder *r);
 void recorder_free(struct recorder **r);
 
 /* enum mp_end, -1 while it goes on. */
@@ -53,6 +59,7 @@ u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture
 int recorder_has_picture(const struct recorder *r); /* one that is not written yet */
 u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
+u64 recorder_lost_rings(const struct recorder *r);
 /* Addresses whose file stopped the reader of names. */
 u64 recorder_unnamed(const struct recorder *r);
 

@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "bpf/shared/config.h"
+#include "lib/capture/privilege.h"
 #include "lib/capture/session.h"
 #include "memprov.skel.h"
 
@@ -75,28 +76,75 @@ static int on_record(void *ctx, void *data, size_t size)
 	return 0;
 }
 
+/* Asked only after the kernel refused: the file alone proves nothing. */
+static int locked_down(void)
+{
+	char line[128] = "";
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+
+	if (!f)
+		return 0;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = 0;
+	fclose(f);
+	return strstr(line, "[confidentiality]") != NULL;
+}
+
 static void explain(int err, char *msg, size_t len)
 {
+	int missing = privilege_missing(NEED_BPF | NEED_PERFMON);
+	char names[64];
+
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		snprintf(msg, len,
 			 "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot one with "
 			 "CONFIG_DEBUG_INFO_BTF");
-	else if (geteuid() != 0 && (err == -EPERM || err == -EACCES))
+	else if (missing)
 		snprintf(msg, len,
-			 "no privilege to load BPF programs: run as root or with CAP_BPF, "
-			 "CAP_PERFMON and CAP_SYS_PTRACE");
-	else if (err == -EPERM)
+			 "no privilege to load BPF programs: %s missing: run as root or grant it",
+			 privilege_names(missing, names, sizeof(names)));
+	else if (locked_down())
 		snprintf(msg, len,
-			 "the kernel refused BPF (%s): lockdown=confidentiality or a security "
-			 "policy; see memprov features",
+			 "the kernel is locked down (confidentiality), so BPF may not read its "
+			 "memory: boot with lockdown=integrity or none");
+	else if (err == -EPERM || err == -EACCES)
+		snprintf(msg, len,
+			 "the kernel refused BPF (%s) to a process that has the capabilities: a "
+			 "security policy; see its log, dmesg or ausearch",
 			 strerror(-err));
+	else if (err == -ENOMEM)
+		snprintf(msg, len, "no memory for BPF maps: try a smaller --ring");
 	else
 		snprintf(msg, len,
 			 "cannot load or attach BPF programs: %s; -v shows libbpf's words",
 			 strerror(-err));
 }
 
-int session_open(struct trace_writer *w, int follow, char *msg, size_t msg_len,
+/* The size the kernel asks for: a power of two of whole pages. */
+static u32 ring_size(u64 bytes)
+{
+	u64 size = SESSION_RING_MIN;
+
+	while (size < bytes && size < 1u << 30)
+		size *= 2;
+	return (u32)size;
+}
+
+/* Topology has its own ring, a quarter of the other by default too: a mapping call is rarer. */
+static int set_rings(struct session *s, u64 bytes)
+{
+	u32 detail = ring_size(bytes), topo = ring_size(bytes / 4);
+	int err;
+
+	if (!bytes)
+		return 0;
+	s->skel->rodata->cfg_detail_wake = detail / 4;
+	s->skel->rodata->cfg_topo_wake = topo / 4;
+	err = bpf_map__set_max_entries(s->skel->maps.detail_ring, detail);
+	return err ? err : bpf_map__set_max_entries(s->skel->maps.topo_ring, topo);
+}
+
+int session_open(struct trace_writer *w, const struct session_opts *o, char *msg, size_t msg_len,
 		 struct session **ret_s)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -112,8 +160,10 @@ int session_open(struct trace_writer *w, int follow, char *msg, size_t msg_len,
 		err = -errno;
 		goto fail;
 	}
-	s->skel->rodata->cfg_follow_forks = follow;
-	err = memprov_bpf__load(s->skel);
+	s->skel->rodata->cfg_follow_forks = (u32)o->follow;
+	err = set_rings(s, o->ring_bytes);
+	if (!err)
+		err = memprov_bpf__load(s->skel);
 	if (!err)
 		err = memprov_bpf__attach(s->skel);
 	if (err)
@@ -242,11 +292,20 @@ u64 session_events(const struct session *s)
 	return s->events;
 }
 
+u64 session_lost_rings(const struct session *s)
+{
+	return s->skel->bss->mp_losses[MP_LOSS_TOPO_RING] +
+	       s->skel->bss->mp_losses[MP_LOSS_DETAIL_RING];
+}
+
 u64 session_lost(const struct session *s)
 {
 	u64 sum = 0;
 	int i;
 
+	/* Programs that the kernel skipped are asked for now and then, and at the end. */
+	for (i = 0; i < MP_CLASS_MAX; i++)
+		sum += s->told_misses[i];
 	for (i = 0; i < MP_LOSS_MAX; i++)
 		sum += s->skel->bss->mp_losses[i];
 	return sum;

@@ -9,9 +9,15 @@
 
 struct session;
 
-/* Load and attach. follow: children and their children join the recording. On failure returns
- * -errno and puts one line with reason and remedy into msg. */
-int session_open(struct trace_writer *w, int follow, char *msg, size_t msg_len,
+#define SESSION_RING_MIN 65536u
+
+struct session_opts {
+	int follow; /* children and their children join the recording */
+	u64 ring_bytes; /* of the ring of faults, 0: as built */
+};
+
+/* Load and attach. On failure returns -errno and puts one line with reason and remedy into msg. */
+int session_open(struct trace_writer *w, const struct session_opts *o, char *msg, size_t msg_len,
 		 struct session **ret_s);
 /* Follow a process from now on. Returns its space id (> 0) or -errno. */
 s64 session_add(struct session *s, pid_t pid);
@@ -25,6 +31,7 @@ int session_alive(struct session *s);
 /* Drain both rings, waiting at most timeout_ms. 0 or -errno (of the sink: -EFBIG, -ENOSPC). */
 int session_poll(struct session *s, int timeout_ms);
 u64 session_events(const struct session *s);
+u64 session_lost_rings(const struct session *s); /* for want of room, of the lost */
 u64 session_lost(const struct session *s);
 /* LOSS records for what was lost since the last call. */
 int session_write_losses(struct session *s);

@@ -111,4 +111,7 @@ void tf_strings_add(struct tf_strings *s);
 const char *tf_strings_text(const struct tf_strings *s, u32 id); /* NULL: no such id */
 u32 tf_strings_nr(const struct tf_strings *s);
 
+/* create.c: the locked, empty file at path. An fd or -errno. */
+int trace_create(const char *path);
+
 #endif

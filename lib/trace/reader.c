@@ -65,6 +65,8 @@ static int read_header(struct trace_reader *r)
 	if ((size_t)n < sizeof(h) || memcmp(h.magic, TF_MAGIC, sizeof(h.magic)))
 		return -EBADMSG;
 	/* Before the checksum: another major version may compute it in another way. */
+	if (h.major == __builtin_bswap16(TF_MAJOR))
+		return -EILSEQ;
 	if (h.major > TF_MAJOR)
 		return -EPROTONOSUPPORT;
 	if (h.major != TF_MAJOR || h.header_size < sizeof(h) || h.header_size > TF_HEADER_MAX)
@@ -141,6 +143,12 @@ const char *trace_strerror(int err)
 		return "not a memprov trace, or damaged: record it again";
 	if (err == -EPROTONOSUPPORT)
 		return "written by a newer memprov: use that version to read it";
+	if (err == -EILSEQ)
+		return "written in the other byte order: no memprov writes that; record it again";
+	if (err == -ENOENT)
+		return "No such file or directory: record one with memprov record -o";
+	if (err == -EACCES)
+		return "Permission denied: a trace is its recorder's alone; use sudo or chown it";
 	text = strerrordesc_np(-err);
 	return text ? text : "unknown error";
 }

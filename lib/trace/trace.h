@@ -10,13 +10,15 @@
 struct trace_writer;
 struct trace_reader;
 
-/* Create path (0600, O_NOFOLLOW); an existing regular file becomes path.old. max_size in bytes, 0
- * no limit. Returns 0 or -errno; *ret_w is untouched on failure. */
+/* Create path (0600, locked while it is written, no link followed); an existing trace becomes
+ * path.old. max_size in bytes, 0 no limit. Returns 0 or -errno, which trace_create_strerror()
+ * explains; *ret_w is untouched on failure. */
 int trace_writer_open(const char *path, u64 max_size, struct trace_writer **ret_w);
 /* A writer without a file: each record goes to sink at once, a STRING before its first use. What
  * sink returns is what trace_write() returns. */
 int trace_writer_sink(int (*sink)(void *ctx, const struct mp_hdr *rec), void *ctx,
 		      struct trace_writer **ret_w);
+const char *trace_create_strerror(int err);
 /* Append one record. rec->size says how long it is. -EINVAL for a record that is not in the table
  * or has the wrong size, -EFBIG when max_size would be passed (the record is not written). */
 int trace_write(struct trace_writer *w, const struct mp_hdr *rec);
@@ -30,7 +32,8 @@ u64 trace_writer_bytes(const struct trace_writer *w); /* bytes on disk so far */
 u64 trace_writer_records(const struct trace_writer *w);
 int trace_writer_close(struct trace_writer **w); /* flush, fsync, free; NULL-safe */
 
-/* Open for reading. -EBADMSG: not a memprov trace; -EPROTONOSUPPORT: a newer major version. */
+/* Open for reading. -EBADMSG: not a memprov trace; -EPROTONOSUPPORT: a newer major version;
+ * -EILSEQ: the other byte order. */
 int trace_reader_open(const char *path, struct trace_reader **ret_r);
 /* The same from a descriptor, from the start of its file; the caller keeps fd. */
 int trace_reader_open_fd(int fd, struct trace_reader **ret_r);

@@ -98,26 +98,6 @@ static int write_start(struct trace_writer *w)
 	return write_out(w, w->out, sizeof(h) + (size_t)n);
 }
 
-static int keep_old(const char *path)
-{
-	struct stat sb;
-	char *old;
-	int err = 0;
-
-	if (lstat(path, &sb) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (S_ISLNK(sb.st_mode))
-		return -ELOOP;
-	if (!S_ISREG(sb.st_mode))
-		return -EEXIST;
-	if (asprintf(&old, "%s.old", path) < 0)
-		return -ENOMEM;
-	if (rename(path, old) < 0)
-		err = -errno;
-	free(old);
-	return err;
-}
-
 static void writer_free(struct trace_writer *w)
 {
 	if (w->fd >= 0)
@@ -156,21 +136,12 @@ int trace_writer_open(const char *path, u64 max_size, struct trace_writer **ret_
 
 	if (!w)
 		return -ENOMEM;
-	err = keep_old(path);
+	w->fd = trace_create(path);
+	err = w->fd < 0 ? w->fd : write_start(w);
 	if (err)
-		goto fail;
-	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (w->fd < 0) {
-		err = -errno;
-		goto fail;
-	}
-	err = write_start(w);
-	if (err)
-		goto fail;
-	*ret_w = w;
-	return 0;
-fail:
-	writer_free(w);
+		writer_free(w);
+	else
+		*ret_w = w;
 	return err;
 }
 

@@ -44,6 +44,20 @@ skip() {
 	exit 77
 }
 
+# says STATUS LINE CMD...: LINE is all that it prints on stderr; "" nothing.
+says() {
+	local want=$1 line=$2 got=0
+	shift 2
+	timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null || got=$?
+	[ "$got" = "$want" ] && [ "$(cat "$dir/err")" = "$line" ] || {
+		echo "  exit $got, wanted $want; stderr, wanted and got:" >&2
+		printf '  %s\n' "$line" >&2
+		sed 's/^/  /' "$dir/err" >&2
+		fail "$*"
+	}
+	echo "ok    exit $want: ${line:-nothing to say}"
+}
+
 need_bpf() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	[ -r /sys/kernel/btf/vmlinux ] || skip "needs a kernel with BTF"
