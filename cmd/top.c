@@ -173,26 +173,33 @@ static int print_table(struct top *t, struct report *r)
 	if (err)
 		return err;
 	join_sort(r, t->out.column);
+	/* Long lines are cut, not wrapped, while the table is drawn. */
 	if (t->screen)
-		fputs("\033[H\033[2J", stdout);
+		fputs("\033[H\033[2J\033[?7l", stdout);
 	else if (t->printed)
 		fputc('\n', stdout);
 	errno = 0;
 	err = out_table(stdout, r, &t->out);
+	if (t->screen)
+		fputs("\033[?7h", stdout);
 	if (!err && (fflush(stdout) || ferror(stdout)))
 		err = errno ? -errno : -EIO;
 	t->printed++;
 	return err;
 }
 
-/* Table rows that fit under the header of a terminal. */
-static unsigned int fitting_rows(void)
+/* Table rows that fit between the lines above and below them on a terminal. */
+static unsigned int fitting_rows(const struct report *r)
 {
 	struct winsize size;
+	size_t other = 9 + (r->nr_marks < 8 ? r->nr_marks : 9);
+	int i;
 
-	if (ioctl(1, TIOCGWINSZ, &size) || size.ws_row < 16)
+	for (i = 0; i < MP_LOSS_MAX; i++)
+		other += r->losses[i].count != 0;
+	if (ioctl(1, TIOCGWINSZ, &size) || size.ws_row < other + 5)
 		return 5;
-	return size.ws_row - 11u;
+	return size.ws_row - (unsigned int)other;
 }
 
 static int show(struct top *t)
@@ -212,7 +219,7 @@ static int show(struct top *t)
 	t->last_ns = now;
 	t->last_cpu_ns = cpu;
 	t->last_resident = cost_value(&r->total[COST_RESIDENT]);
-	t->out.rows = t->screen && !t->o->rows_given ? fitting_rows() : t->o->rows;
+	t->out.rows = t->screen && !t->o->rows_given ? fitting_rows(r) : t->o->rows;
 	err = print_table(t, r);
 	join_free(&r);
 	return err;

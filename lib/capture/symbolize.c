@@ -31,7 +31,7 @@ struct code {
 
 struct seen {
 	u64 key; /* 0: empty */
-	u32 walk; /* a mapping's latest picture, a place's 1; 0: new */
+	u32 walk; /* a mapping's latest picture, a space's number, a place's 1; 0: new */
 };
 
 struct symbolizer {
@@ -137,27 +137,31 @@ static int add_stack(struct symbolizer *k, const struct mp_hdr *rec)
 	return err;
 }
 
+static u64 space_key(u32 id)
+{
+	return mix(5, id);
+}
+
 static struct space *space_of(struct symbolizer *k, u32 id)
 {
-	size_t i;
+	const struct seen *s = k->cap_seen ? slot_of(k->seen, k->cap_seen, space_key(id)) : NULL;
 
-	for (i = 0; i < k->nr_spaces; i++)
-		if (k->spaces[i].id == id)
-			return &k->spaces[i];
-	return NULL;
+	return s && s->walk ? &k->spaces[s->walk - 1] : NULL;
 }
 
 static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 {
+	struct seen *seen = look_up(k, space_key(rec->space));
 	struct space *s;
 
-	if (space_of(k, rec->space))
-		return 0;
+	if (!seen || seen->walk)
+		return seen ? 0 : -ENOMEM;
 	s = realloc(k->spaces, (k->nr_spaces + 1) * sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	k->spaces = s;
 	s += k->nr_spaces++;
+	seen->walk = (u32)k->nr_spaces;
 	memset(s, 0, sizeof(*s));
 	s->id = rec->space;
 	s->pid = trace_body(rec, space)->tgid;

@@ -122,10 +122,9 @@ static int same_class(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static int origin_rehash(struct replay *p)
+int origin_rehash(struct replay *p, u32 size)
 {
-	u32 size = p->hash_size ? p->hash_size * 2 : 1024, i;
-	u32 *hash = calloc(size, sizeof(*hash));
+	u32 *hash = calloc(size, sizeof(*hash)), i;
 
 	if (!hash)
 		return -ENOMEM;
@@ -133,6 +132,8 @@ static int origin_rehash(struct replay *p)
 		struct origin *o = &p->origins[i];
 		u64 h = origin_hash(o->kind, o->space, o->stack, o->name, o->class_name);
 
+		if (o->unused)
+			continue;
 		while (hash[h & (size - 1)])
 			h++;
 		hash[h & (size - 1)] = i;
@@ -151,7 +152,8 @@ u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u3
 	struct origin *o;
 	u32 i;
 
-	if (p->nr_origins * 2 >= p->hash_size && origin_rehash(p))
+	if (p->nr_origins * 2 >= p->hash_size &&
+	    origin_rehash(p, p->hash_size ? p->hash_size * 2 : 1024))
 		goto nomem;
 	h = origin_hash(kind, space, stack, name, class_name);
 	while ((i = p->hash[h & (p->hash_size - 1)])) {
@@ -161,7 +163,7 @@ u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u3
 			return i;
 		h++;
 	}
-	if (p->nr_origins + 1 >= p->cap_origins) {
+	if (!p->unused_origin && p->nr_origins + 1 >= p->cap_origins) {
 		u32 cap = p->cap_origins ? p->cap_origins * 2 : 256;
 
 		o = realloc(p->origins, cap * sizeof(*o));
@@ -172,8 +174,10 @@ u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u3
 		if (!p->nr_origins)
 			p->nr_origins = 1;
 	}
-	i = p->nr_origins++;
+	i = p->unused_origin ? p->unused_origin : p->nr_origins++;
 	o = &p->origins[i];
+	if (p->unused_origin)
+		p->unused_origin = o->next_unused;
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
 	o->space = space;
@@ -199,17 +203,36 @@ u32 origin_in(struct replay *p, u32 origin, u32 space)
 	return origin_get(p, o.kind, space, o.stack, o.name, o.class_name);
 }
 
+/* Place of a space's number in the index, or of the hole where it would be. */
+static u32 *space_slot(const struct replay *p, u32 id)
+{
+	u32 mask = p->space_index_size - 1, h = id * 0x9e3779b1u >> 7;
+
+	while (p->space_index[h & mask] && p->spaces[p->space_index[h & mask] - 1].id != id)
+		h++;
+	return &p->space_index[h & mask];
+}
+
 struct space_state *space_get(struct replay *p, u32 id)
 {
-	u32 i;
+	u32 n = p->nr_spaces ? *space_slot(p, id) : 0;
 
-	/* Ids count up from 1. */
-	if (id && id <= p->nr_spaces && p->spaces[id - 1].id == id)
-		return &p->spaces[id - 1];
+	return n ? &p->spaces[n - 1] : NULL;
+}
+
+static int space_index_grow(struct replay *p)
+{
+	u32 size = p->space_index_size ? p->space_index_size * 2 : 64, i;
+	u32 *index = calloc(size, sizeof(*index));
+
+	if (!index)
+		return -ENOMEM;
+	free(p->space_index);
+	p->space_index = index;
+	p->space_index_size = size;
 	for (i = 0; i < p->nr_spaces; i++)
-		if (p->spaces[i].id == id)
-			return &p->spaces[i];
-	return NULL;
+		*space_slot(p, p->spaces[i].id) = i + 1;
+	return 0;
 }
 
 /* ---- records ---- */
@@ -228,15 +251,19 @@ static int on_space(struct replay *p, const struct mp_hdr *rec)
 	}
 	if (s)
 		return 0;
+	if ((p->nr_spaces + 1) * 2 > p->space_index_size && space_index_grow(p))
+		return -ENOMEM;
 	s = realloc(p->spaces, (p->nr_spaces + 1) * sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	p->spaces = s;
+	*space_slot(p, rec->space) = p->nr_spaces + 1;
 	s += p->nr_spaces++;
 	memset(s, 0, sizeof(*s));
 	s->id = rec->space;
 	s->pid = ev->tgid;
 	s->members = 1;
+	s->parent = parent;
 	s->comm = replay_text(p, ev->comm);
 	s->attached = ev->cause == MP_SPACE_ATTACH;
 	losses_before(p, s);

@@ -45,8 +45,7 @@ static int build(struct replay *p)
 	if (!ix->stacks || !ix->symbols)
 		return -ENOMEM;
 	for (i = 0; i < p->named.nr; i++) {
-		const struct mp_hdr *rec =
-			(const struct mp_hdr *)(p->named.arena + p->named.items[i].at);
+		const struct mp_hdr *rec = store_rec(&p->named, i);
 
 		if (rec->type == MP_EV_STACK)
 			ix->stacks[ix->nr_stacks++] = rec;
@@ -239,6 +238,8 @@ int names_attach(struct replay *p, struct report *r)
 		struct origin *o = &p->origins[i];
 		struct row *row = &r->rows[r->nr_rows];
 
+		if (o->unused)
+			continue;
 		row->kind = o->kind;
 		row->name = o->name ? replay_text(p, o->name) : o->class_name;
 		row->pid = o->pid;

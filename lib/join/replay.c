@@ -16,7 +16,7 @@ static const char *const loss_names[MP_LOSS_MAX] = {
 
 /* ---- gathering ---- */
 
-static int keep(struct store *s, const struct mp_hdr *rec)
+int store_keep(struct store *s, const struct mp_hdr *rec)
 {
 	if (s->nr == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 4096;
@@ -43,7 +43,7 @@ static int keep(struct store *s, const struct mp_hdr *rec)
 	return 0;
 }
 
-static void store_release(struct store *s)
+void store_release(struct store *s)
 {
 	free(s->arena);
 	free(s->items);
@@ -89,10 +89,10 @@ int replay_feed(struct replay *p, const struct mp_hdr *rec)
 		p->last_ns = rec->time_ns;
 	p->r->mp_events++;
 	if (rec->type == MP_EV_STACK || rec->type == MP_EV_SYMBOL)
-		return keep(&p->named, rec);
+		return store_keep(&p->named, rec);
 	if (rec->seq <= p->applied)
 		err = note_late(p, rec);
-	return err ? err : keep(&p->pending, rec);
+	return err ? err : store_keep(&p->pending, rec);
 }
 
 /* ---- facts about the recording ---- */
@@ -327,7 +327,7 @@ static int drop(struct replay *p, size_t n)
 		return 0;
 	}
 	for (i = n; i < p->pending.nr && !err; i++)
-		err = keep(&rest, replay_rec(p, i));
+		err = store_keep(&rest, replay_rec(p, i));
 	store_release(&p->pending);
 	p->pending = rest;
 	return err;
@@ -346,7 +346,9 @@ int replay_step(struct replay *p, u64 seq)
 	p->open = seq != ~0ull;
 	err = run(p, n);
 	p->applied = seq;
-	return err ? err : drop(p, n);
+	if (!err)
+		err = drop(p, n);
+	return err || !p->open ? err : sweep(p);
 }
 
 /* ---- reports ---- */
@@ -362,7 +364,7 @@ static int add_targets(const struct replay *p, struct report *r)
 	/* Who is in the picture first, then who came and went. */
 	for (pass = 1; pass >= 0; pass--)
 		for (i = 0; i < p->nr_spaces; i++) {
-			if (p->spaces[i].pictured != pass)
+			if (p->spaces[i].pictured != pass || p->spaces[i].gone)
 				continue;
 			r->targets[r->nr_targets].pid = p->spaces[i].pid;
 			r->targets[r->nr_targets++].comm = p->spaces[i].comm;
@@ -446,6 +448,7 @@ void replay_free(struct replay **pp)
 	free(p->origins);
 	free(p->hash);
 	free(p->spaces);
+	free(p->space_index);
 	free(p->vmas);
 	free(p->lost);
 	free(p->races);

@@ -13,14 +13,18 @@ struct origin {
 	const char *comm;
 	u64 stack;
 	u32 generations;
+	u32 next_unused;
+	int unused; /* the number is free: nobody has it */
 	struct cost cost[COST_MAX];
 	u64 resident_start;
 };
 
 struct space_state {
 	u32 id, pid, members, pictures;
+	u32 parent; /* the space it was forked from, 0 none */
 	const char *comm;
 	int attached, ended, pictured; /* pictured: in the final picture */
+	int gone; /* nobody refers to it any more */
 	u64 lost[MP_CLASS_MAX];
 };
 
@@ -69,10 +73,12 @@ struct replay {
 	int open; /* more may come */
 	struct origin *origins; /* index is the ledger's origin number; 0 unused */
 	u32 nr_origins, cap_origins;
+	u32 unused_origin; /* first of a list, 0 none */
 	u32 *hash; /* open addressing over origins */
 	u32 hash_size;
 	struct space_state *spaces;
 	u32 nr_spaces, nr_pictured;
+	u32 *space_index, space_index_size; /* by id: number in spaces, from 1 */
 	struct vma_seen *vmas; /* of the walk being read */
 	size_t nr_vmas, cap_vmas;
 	struct space_loss *lost;
@@ -85,9 +91,14 @@ struct replay {
 	int err;
 };
 
+static inline const struct mp_hdr *store_rec(const struct store *s, size_t i)
+{
+	return (const struct mp_hdr *)(s->arena + s->items[i].at);
+}
+
 static inline const struct mp_hdr *replay_rec(const struct replay *p, size_t i)
 {
-	return (const struct mp_hdr *)(p->pending.arena + p->pending.items[i].at);
+	return store_rec(&p->pending, i);
 }
 
 static inline const char *replay_text(const struct replay *p, u32 id)
@@ -96,10 +107,15 @@ static inline const char *replay_text(const struct replay *p, u32 id)
 }
 
 /* replay.c */
+int store_keep(struct store *s, const struct mp_hdr *rec); /* a copy */
+void store_release(struct store *s);
 int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss);
 /* A space that is born bears the losses that concern every space. */
 void losses_before(const struct replay *p, struct space_state *s);
 int add_race(struct replay *p, u32 space, u64 start, u64 end);
+
+/* sweep.c: after a step of a recording that goes on. */
+int sweep(struct replay *p);
 
 /* join.c: everything but a walk's contents. */
 int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk);
@@ -109,6 +125,8 @@ u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u3
 	       const char *class_name);
 /* The row of the same owner in another space. 0: -ENOMEM in p->err. */
 u32 origin_in(struct replay *p, u32 origin, u32 space);
+/* The hash of the origins in use made anew, for size places. */
+int origin_rehash(struct replay *p, u32 size);
 struct space_state *space_get(struct replay *p, u32 id);
 void cost_add(struct cost *c, s64 exact, s64 inferred);
 

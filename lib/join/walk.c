@@ -437,6 +437,8 @@ void walk_judge(struct replay *p, struct report *r)
 	u32 i, c;
 
 	for (i = 1; i < p->nr_origins; i++) {
+		if (p->origins[i].unused)
+			continue;
 		walk_costs(p, &p->origins[i], cost);
 		/* The total is rounded once. */
 		cost[COST_PSS].exact = p->origins[i].cost[COST_PSS].exact;

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Unit test of the replay: what is applied in steps gives what one step gives, nothing is exact
+ * that a record under way may change, and processes that came and went leave nothing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/join/live.h"
+#include "lib/join/replay.h"
+
+#define PG    MP_PAGE_SIZE
+#define BASE  0x7f0000000000ull
+#define AT(n) (BASE + (n) * (1ull << 24)) /* places that do not touch */
+
+#define CHECK(cond)                                                                 \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
+			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
+			return 0;                                                   \
+		}                                                                   \
+	} while (0)
+
+static char why[256];
+static struct replay *p;
+static struct report *r;
+static u64 seq, clock_ns;
+
+static const char *no_text(const void *ctx, u32 id)
+{
+	(void)ctx;
+	(void)id;
+	return NULL;
+}
+
+static void put_at(u64 at, u16 type, u32 space, const void *body, size_t len)
+{
+	struct {
+		struct mp_hdr hdr;
+		u8 body[128];
+	} rec = {.hdr = {.type = type,
+			 .size = (u16)(sizeof(rec.hdr) + len),
+			 .space = space,
+			 .seq = at,
+			 .time_ns = ++clock_ns}};
+
+	memcpy(rec.body, body, len);
+	if (replay_feed(p, &rec.hdr))
+		abort();
+}
+
+static void space_born(u32 space, u32 parent)
+{
+	struct mp_ev_space ev = {
+		.parent = parent,
+		.tgid = 100 + space,
+		.cause = parent ? MP_SPACE_FORK : MP_SPACE_ATTACH,
+	};
+
+	put_at(++seq, MP_EV_SPACE, space, &ev, sizeof(ev));
+}
+
+static void space_ends(u32 space)
+{
+	struct mp_ev_space_end ev = {.tgid = 100 + space};
+
+	put_at(++seq, MP_EV_SPACE_END, space, &ev, sizeof(ev));
+}
+
+static void map_at(u64 at, u32 space, u64 start, u64 pages, u64 stack)
+{
+	struct mp_ev_map ev = {
+		.start = start,
+		.end = start + pages * PG,
+		.seq_entry = at - 1,
+		.stack = stack,
+	};
+
+	put_at(at, MP_EV_MAP, space, &ev, sizeof(ev));
+}
+
+static void map(u32 space, u64 start, u64 pages, u64 stack)
+{
+	map_at(++seq, space, start, pages, stack);
+}
+
+static void fault(u32 space, u64 addr, u64 stack)
+{
+	struct mp_ev_fault ev = {.addr = addr, .stack = stack, .member = 1};
+
+	put_at(++seq, MP_EV_FAULT, space, &ev, sizeof(ev));
+}
+
+struct held {
+	u64 start, pages, resident;
+};
+
+/* A picture of these VMAs, of each the first pages resident. */
+static void picture(u32 space, u32 walk, const struct held *held, int n)
+{
+	struct mp_ev_walk w = {.id = walk, .provider = MP_WALK_PAGEMAP};
+	struct mp_ev_check c = {.walk = walk};
+	u64 at = ++seq;
+	int i;
+
+	for (i = 0; i < n; i++)
+		c.rss += held[i].resident * PG;
+	put_at(at, MP_EV_WALK, space, &w, sizeof(w));
+	put_at(at, MP_EV_CHECK, space, &c, sizeof(c));
+	for (i = 0; i < n; i++) {
+		struct mp_ev_vma v = {.start = held[i].start,
+				      .end = held[i].start + held[i].pages * PG,
+				      .flags = MP_VMA_READ | MP_VMA_WRITE,
+				      .walk = walk};
+		struct mp_ev_run run = {.start = held[i].start,
+					.pages = (u32)held[i].resident,
+					.flags = MP_PAGE_RESIDENT,
+					.mapcount = 1};
+
+		put_at(at, MP_EV_VMA, space, &v, sizeof(v));
+		if (run.pages)
+			put_at(at, MP_EV_RUN, space, &run, sizeof(run));
+	}
+	w.end = c.when = 1;
+	put_at(++seq, MP_EV_CHECK, space, &c, sizeof(c));
+	put_at(seq, MP_EV_WALK, space, &w, sizeof(w));
+}
+
+static int step(u64 upto)
+{
+	join_free(&r);
+	return replay_step(p, upto) || replay_report(p, &r);
+}
+
+/* A column of all rows of a space with a mapping stack. */
+static struct cost sum(u32 space, u64 stack, enum cost_id id)
+{
+	struct cost c = {0};
+	size_t i;
+
+	for (i = 0; i < r->nr_rows; i++)
+		if (r->rows[i].space == space && r->rows[i].stack == stack) {
+			c.exact += r->rows[i].cost[id].exact;
+			c.inferred += r->rows[i].cost[id].inferred;
+		}
+	return c;
+}
+
+static s64 exact(u32 space, u64 stack, enum cost_id id)
+{
+	return sum(space, stack, id).exact / (s64)PG;
+}
+
+static s64 inferred(u32 space, u64 stack, enum cost_id id)
+{
+	return sum(space, stack, id).inferred / (s64)PG;
+}
+
+static int replay_again(void)
+{
+	join_free(&r);
+	replay_free(&p);
+	seq = clock_ns = 0;
+	return replay_new(OWNER_AUTO, no_text, NULL, &p);
+}
+
+/* Four pictures of a process that maps and touches; steps: a step after each. */
+static int play(int steps)
+{
+	struct held held[9] = {{AT(0), 11, 5}};
+	u64 i, k;
+
+	space_born(1, 0);
+	picture(1, 1, held, 1);
+	if (steps && step(seq))
+		return -1;
+	for (i = 1; i <= 3; i++) {
+		map(1, AT(i), 7 * i, 1000 + i);
+		for (k = 0; k < 3 * i; k++)
+			fault(1, AT(i) + k * PG, 2000);
+		held[i] = (struct held){AT(i), 7 * i, 3 * i};
+		held[0].resident++;
+		picture(1, (u32)i + 1, held, (int)i + 1);
+		if (steps && step(seq))
+			return -1;
+	}
+	return step(~0ull);
+}
+
+static int steps_give_what_one_step_gives(void)
+{
+	u64 i;
+	int steps;
+
+	for (steps = 0; steps < 2; steps++) {
+		CHECK(!replay_again() && !play(steps));
+		for (i = 1; i <= 3; i++) {
+			CHECK(exact(1, 1000 + i, COST_RESERVED) == (s64)(7 * i));
+			CHECK(exact(1, 1000 + i, COST_RESIDENT) == (s64)(3 * i));
+			CHECK(exact(1, 1000 + i, COST_GROWN) == (s64)(3 * i));
+			CHECK(inferred(1, 1000 + i, COST_TOUCHED) == (s64)(3 * i));
+			CHECK(!inferred(1, 1000 + i, COST_RESIDENT));
+		}
+		/* What was there before is inferred by its shape, and grew by three. */
+		CHECK(inferred(1, 0, COST_RESIDENT) == 8 && inferred(1, 0, COST_GROWN) == 3);
+		CHECK(cost_value(&r->total[COST_RESIDENT]) == (8 + 18) * (s64)PG);
+		CHECK(r->check[COST_RESIDENT].status == CHECK_OK);
+	}
+	return 1;
+}
+
+static int arrival_is_put_in_order(void)
+{
+	struct held held = {AT(1), 4, 2};
+
+	space_born(1, 0);
+	picture(1, 1, NULL, 0);
+	CHECK(!step(seq));
+	/* The page's ring was read before the mapping's. */
+	seq += 2;
+	fault(1, AT(1), 2000);
+	map_at(seq - 1, 1, AT(1), 4, 1000);
+	picture(1, 2, &held, 1);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1000, COST_RESIDENT) == 2 && inferred(1, 1000, COST_TOUCHED) == 1);
+	return 1;
+}
+
+static int records_behind_the_step_wait(void)
+{
+	struct held held = {AT(1), 4, 2};
+	u64 upto;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	picture(1, 1, &held, 1);
+	upto = seq;
+	map(1, AT(2), 4, 1001);
+	CHECK(!step(upto));
+	CHECK(exact(1, 1000, COST_RESERVED) == 4 && exact(1, 1001, COST_RESERVED) == 0);
+	held.resident = 3;
+	picture(1, 2, &held, 1);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1000, COST_RESIDENT) == 3);
+	return 1;
+}
+
+static int a_call_on_its_way_makes_nothing_exact(void)
+{
+	struct held held = {AT(1), 4, 2};
+	u64 call;
+
+	space_born(1, 0);
+	picture(1, 1, NULL, 0);
+	CHECK(!step(seq));
+	/* It drew its number before the picture ended, its record comes too late for the step. */
+	call = ++seq;
+	picture(1, 2, &held, 1);
+	CHECK(!step(seq));
+	CHECK(cost_value(&r->total[COST_RESIDENT]) == 2 * (s64)PG);
+	CHECK(!r->total[COST_RESIDENT].exact && !r->total[COST_RESERVED].exact);
+	map_at(call, 1, AT(1), 4, 1000);
+	picture(1, 3, &held, 1);
+	CHECK(!step(seq));
+	/* Named by now; but it was applied behind its place: not exact for good. */
+	CHECK(inferred(1, 1000, COST_RESIDENT) == 2 && !r->total[COST_RESIDENT].exact);
+	return 1;
+}
+
+static int a_call_that_overlaps_the_picture_is_inferred(void)
+{
+	struct held held = {AT(1), 4, 2};
+	u64 before;
+
+	space_born(1, 0);
+	picture(1, 1, NULL, 0);
+	before = seq;
+	picture(1, 2, &held, 1);
+	/* Entered before the picture ended, returned after it. */
+	map_at(++seq, 1, AT(1), 4, 1000);
+	CHECK(!step(before + 2));
+	CHECK(!r->total[COST_RESIDENT].exact);
+	picture(1, 3, &held, 1);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1000, COST_RESIDENT) == 2 && !r->total[COST_RESIDENT].inferred);
+	return 1;
+}
+
+static int a_loss_demotes_from_its_step_on(void)
+{
+	struct mp_ev_loss loss = {.count = 1, .cause = MP_LOSS_MAX, .cls = MP_CLASS_MAP};
+	struct held held = {AT(1), 4, 2};
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1000, COST_RESIDENT) == 2);
+	put_at(++seq, MP_EV_LOSS, 1, &loss, sizeof(loss));
+	picture(1, 2, &held, 1);
+	CHECK(!step(seq));
+	CHECK(inferred(1, 1000, COST_RESIDENT) == 2 && !r->total[COST_RESIDENT].exact);
+	return 1;
+}
+
+static int who_came_and_went_leaves_nothing(void)
+{
+	struct held held = {AT(1), 4, 2};
+	u32 child, walk = 1, origins = 0;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	picture(1, walk++, &held, 1);
+	CHECK(!step(seq));
+	for (child = 2; child <= 3000; child++) {
+		struct {
+			struct mp_ev_stack ev;
+			u64 pc;
+		} stack = {.ev = {.id = child, .n = 1}, .pc = 4711};
+
+		space_born(child, 1);
+		put_at(++seq, MP_EV_STACK, child, &stack, sizeof(stack));
+		map(child, AT(2), 9, child);
+		fault(child, AT(2), child);
+		space_ends(child);
+		if (child % 100)
+			continue;
+		picture(1, walk++, &held, 1);
+		CHECK(!step(seq));
+		CHECK(exact(1, 1000, COST_RESIDENT) == 2 && r->nr_rows == 1);
+		CHECK(r->nr_targets == 1);
+		if (!origins)
+			origins = p->nr_origins;
+	}
+	CHECK(p->nr_origins <= origins + 8 && p->named.nr == 0 && p->pending.nr == 0);
+	return 1;
+}
+
+static int what_a_child_inherited_stays_when_the_parent_is_gone(void)
+{
+	struct held held = {AT(1), 4, 3};
+	u32 walk = 2, i;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq));
+	space_born(2, 1);
+	space_born(3, 2);
+	space_ends(1);
+	space_ends(2);
+	for (i = 0; i < 3; i++) {
+		picture(3, walk++, &held, 1);
+		CHECK(!step(seq));
+		CHECK(exact(3, 1000, COST_RESIDENT) == 3 && exact(3, 1000, COST_RESERVED) == 4);
+		CHECK(cost_value(&r->total[COST_RESIDENT]) == 3 * (s64)PG);
+	}
+	/* The last of the family, too. */
+	space_ends(3);
+	CHECK(!step(seq) && !step(seq));
+	CHECK(r->nr_rows && cost_value(&r->total[COST_RESIDENT]) == 3 * (s64)PG);
+	space_born(4, 0);
+	picture(4, walk++, &held, 1);
+	CHECK(!step(seq));
+	CHECK(exact(3, 1000, COST_RESIDENT) == 0 && r->nr_targets == 1);
+	return 1;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} tests[] = {
+#define TEST(name)          \
+	{                   \
+#name, name \
+	}
+	TEST(steps_give_what_one_step_gives),
+	TEST(arrival_is_put_in_order),
+	TEST(records_behind_the_step_wait),
+	TEST(a_call_on_its_way_makes_nothing_exact),
+	TEST(a_call_that_overlaps_the_picture_is_inferred),
+	TEST(a_loss_demotes_from_its_step_on),
+	TEST(who_came_and_went_leaves_nothing),
+	TEST(what_a_child_inherited_stays_when_the_parent_is_gone),
+};
+
+int main(void)
+{
+	int failed = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (replay_again())
+			return 1;
+		if (tests[i].run()) {
+			printf("ok %s\n", tests[i].name);
+		} else {
+			printf("FAIL %s %s\n", tests[i].name, why);
+			failed = 1;
+		}
+	}
+	join_free(&r);
+	replay_free(&p);
+	return failed;
+}
