@@ -389,7 +389,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return on_advise(p, rec);
 	case MP_EV_WALK:
 		if (!w->end) {
-			p->nr_vmas = 0;
+			p->nr_vmas = p->walked = 0;
 			return 0;
 		}
 		s = space_get(p, rec->space);

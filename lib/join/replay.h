@@ -81,6 +81,7 @@ struct replay {
 	u32 *space_index, space_index_size; /* by id: number in spaces, from 1 */
 	struct vma_seen *vmas; /* of the walk being read */
 	size_t nr_vmas, cap_vmas;
+	u64 walked; /* the picture being read has come to this address */
 	struct space_loss *lost;
 	u32 nr_lost;
 	struct race *races;

@@ -285,6 +285,11 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 	int first = s && !s->pictures && s->attached;
 	u32 mapping;
 
+	/* A mapping that grew while the kernel listed it is listed again, from its start. */
+	if (at < p->walked)
+		at = p->walked;
+	if (end > p->walked)
+		p->walked = end;
 	if (!s || end <= at || (!final && !first))
 		return 0;
 	while (at < end && !p->err) {

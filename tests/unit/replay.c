@@ -286,6 +286,24 @@ static int a_call_that_overlaps_the_picture_is_inferred(void)
 	return 1;
 }
 
+static int a_mapping_listed_again_counts_once(void)
+{
+	struct held held[] = {{AT(1), 4, 4}, {AT(1), 8, 7}, {AT(1), 9, 9}, {AT(2), 2, 1}};
+
+	space_born(1, 0);
+	map(1, AT(1), 9, 1000);
+	map(1, AT(2), 2, 1001);
+	picture(1, 1, held, 4);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1000, COST_RESIDENT) == 9 && exact(1, 1000, COST_RESERVED) == 9);
+	CHECK(exact(1, 1001, COST_RESIDENT) == 1);
+	/* The next picture begins anew. */
+	picture(1, 2, held + 2, 2);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1000, COST_RESIDENT) == 9 && exact(1, 1001, COST_RESIDENT) == 1);
+	return 1;
+}
+
 static int a_loss_demotes_from_its_step_on(void)
 {
 	struct mp_ev_loss loss = {.count = 1, .cause = MP_LOSS_MAX, .cls = MP_CLASS_MAP};
@@ -379,6 +397,7 @@ static const struct {
 	TEST(records_behind_the_step_wait),
 	TEST(a_call_on_its_way_makes_nothing_exact),
 	TEST(a_call_that_overlaps_the_picture_is_inferred),
+	TEST(a_mapping_listed_again_counts_once),
 	TEST(a_loss_demotes_from_its_step_on),
 	TEST(who_came_and_went_leaves_nothing),
 	TEST(what_a_child_inherited_stays_when_the_parent_is_gone),
