@@ -55,8 +55,9 @@ static int usage(void)
 	fputs("usage: memprov top -p PID[,PID] | --comm NAME | --cgroup DIR | -a | -i FILE | -- "
 	      "CMD "
 	      "ARG...\n"
-	      "                   [--tree] [--by|-s COLUMN] [-d SECS] [--batch N] [--rows N] "
-	      "[--bytes] [-v]\n",
+	      "                   [--tree] [--user NAME] [--by|-s COLUMN] [-d SECS] [--batch N] "
+	      "[--rows N]\n"
+	      "                   [--bytes] [-v]\n",
 	      stderr);
 	return EXIT_USAGE;
 }
