@@ -42,7 +42,7 @@ const char *memprov_error(void);
 /* ---- a trace ---- */
 
 /* Only the header is read: damage further on is an error of memprov_query(). -EBADMSG: not a
- * memprov trace, or damaged. -EPROTONOSUPPORT: written by a newer memprov. */
+ * memprov trace, or damaged. -EPROTONOSUPPORT: written by another version. */
 int memprov_open(const char *path, struct memprov **ret);
 void memprov_close(struct memprov **m); /* sets *m to NULL; nothing to do when it is NULL */
 

@@ -49,16 +49,6 @@ void store_release(struct store *s)
 	free(s->items);
 }
 
-/* Ties keep the order of arrival: a walk's records share the number of the event before them. */
-static int by_seq(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	if (x->seq != y->seq)
-		return x->seq < y->seq ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
 /* Applied behind its place: what it concerned may have been judged without it. */
 static int note_late(struct replay *p, const struct mp_hdr *rec)
 {
@@ -337,10 +327,10 @@ int replay_step(struct replay *p, u64 seq)
 {
 	struct store *s = &p->pending;
 	size_t n = s->nr;
-	int err;
+	int err = order_items(&s->items, s->nr, &s->cap);
 
-	if (s->nr)
-		qsort(s->items, s->nr, sizeof(*s->items), by_seq);
+	if (err)
+		return err;
 	while (n && s->items[n - 1].seq > seq)
 		n--;
 	p->open = seq != ~0ull;

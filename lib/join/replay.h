@@ -54,6 +54,9 @@ struct store {
 	size_t nr, cap;
 };
 
+/* order.c: by seq. The array may move; what was reserved behind nr is then gone. */
+int order_items(struct item **items, size_t nr, size_t *cap);
+
 /* Stacks and symbols in the order they are looked up; made again when there are new ones. */
 struct name_index {
 	const struct mp_hdr **stacks, **symbols;

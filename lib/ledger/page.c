@@ -142,6 +142,52 @@ u32 pages_get(struct node *root, u64 page)
 	return 0;
 }
 
+/* How many runs begin at or before the page. Most faults go on where the last one was. */
+static u32 runs_before(const struct run *r, u32 n, u32 at)
+{
+	u32 lo = 0, hi = n, mid;
+
+	if (r[n - 1].first <= at)
+		return n;
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (r[mid].first <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* One page that no run holds, without rewriting the others. Returns 0 where that is not enough. */
+static int block_insert(struct node *n, u32 at, u32 origin)
+{
+	struct chunk *c = n->scattered ? n->chunk : NULL;
+	struct run *r = c ? c->runs : &n->run;
+	u32 count = c ? c->n : 1, i = runs_before(r, count, at);
+	u32 end = i ? (u32)r[i - 1].first + r[i - 1].len : 0;
+	int before = i && end == at && r[i - 1].origin == origin;
+	int behind = i < count && r[i].first == at + 1 && r[i].origin == origin;
+
+	if ((c && c->refs != 1) || end > at || (before && behind))
+		return 0;
+	if (before) {
+		r[i - 1].len++;
+		return 1;
+	}
+	if (behind) {
+		r[i].first--;
+		r[i].len++;
+		return 1;
+	}
+	if (!c || c->n == c->cap)
+		return 0;
+	memmove(&r[i + 1], &r[i], (count - i) * sizeof(*r));
+	r[i] = (struct run){.first = (u16)at, .len = 1, .origin = origin};
+	c->n++;
+	return 1;
+}
+
 int pages_set_private(struct heap *h, struct node *n, u64 first, u64 last, u32 origin,
 		      u32 *new_pages)
 {
@@ -156,6 +202,10 @@ int pages_set_private(struct heap *h, struct node *n, u64 first, u64 last, u32 o
 		n = key < n->key ? n->left : n->right;
 	if (!n || n->refs != 1)
 		return 0;
+	if (last - first == 1 && block_insert(n, a, origin)) {
+		*new_pages += 1;
+		return 1;
+	}
 	hit = block_edit(n, EDIT_SET, a, a + (u32)(last - first), origin, &s);
 	err = block_store(h, n, &s);
 	if (err)

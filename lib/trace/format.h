@@ -13,20 +13,22 @@
 #endif
 
 #define TF_MAGIC	 "MEMPROV" /* with its NUL: 8 bytes */
-#define TF_MAJOR	 1
+#define TF_MAJOR	 2
 #define TF_MINOR	 0
 #define TF_HEADER_MAX	 4096
 #define TF_BLOCK_MAGIC	 0x4b4c424du /* "MBLK" */
 #define TF_KIND_SCHEMA	 1
 #define TF_KIND_RECORDS	 2
-#define TF_RAW_MAX	 (1u << 20)
-#define TF_COMP_MAX	 ((1u << 20) + (1u << 16)) /* above zstd's bound for TF_RAW_MAX */
-#define TF_BLOCK_RAW	 (768u << 10) /* the writer ends a block here */
+#define TF_RAW_MAX	 (4u << 20)
+#define TF_COMP_MAX	 (TF_RAW_MAX + (1u << 16)) /* above zstd's bound for TF_RAW_MAX */
 #define TF_BLOCK_RECORDS (1u << 16)
+#define TF_BLOCK_FULL	 (1u << 15) /* the writer ends a block here */
 #define TF_TYPES	 256
 #define TF_FIELDS_MAX	 64
 #define TF_DICT_MAX	 (1u << 16)
 #define TF_HASH_SIZE	 (2 * TF_DICT_MAX)
+#define TF_TIDS		 256
+#define TF_NO_KEY	 255
 #define TF_RECORD_MAX	 65528u /* largest multiple of 8 in mp_hdr.size */
 
 struct tf_file_hdr {
@@ -48,13 +50,14 @@ struct tf_block_hdr {
 };
 
 enum tf_tail { TF_TAIL_NONE = 0, TF_TAIL_STRING = 1, TF_TAIL_STACK = 2, TF_TAIL_OPAQUE = 3 };
-enum tf_coding { TF_DELTA = 0, TF_DICT = 1, TF_CODING_MAX = 2 };
+enum tf_coding { TF_DELTA = 0, TF_DICT = 1, TF_DELTA_TID = 2, TF_PLAIN = 3, TF_CODING_MAX = 4 };
 
 struct tf_type {
 	bool present; /* the file has it */
 	u8 known; /* fields of it in our own table, 0 for a type we do not know */
 	u8 tail;
 	u8 nr_fields;
+	u8 key; /* the field tid, TF_NO_KEY: none */
 	u8 size[TF_FIELDS_MAX];
 	u8 coding[TF_FIELDS_MAX];
 };
@@ -63,20 +66,36 @@ struct tf_schema {
 	struct tf_type type[TF_TYPES];
 };
 
-/* What the records before in the same block leave behind. hash is the writer's: dict turned round.
- */
-struct tf_state {
-	u64 hdr[TF_TYPES][3];
-	u64 field[TF_TYPES][TF_FIELDS_MAX];
-	u32 nr_dict;
-	u64 dict[TF_DICT_MAX];
-	u32 *hash;
-};
-
 struct tf_cursor {
 	const u8 *p;
 	const u8 *end;
 };
+
+/* Column 0 to 2 of a type are fields of the record header, then come its own. */
+#define TF_HDR_COLUMNS 3
+
+struct tf_column {
+	u16 offset; /* in the record */
+	u8 size;
+	u8 coding;
+};
+
+static inline struct tf_column tf_column_of(const struct tf_type *t, unsigned int i, u16 offset)
+{
+	static const struct tf_column hdr[TF_HDR_COLUMNS] = {
+		{offsetof(struct mp_hdr, space), 4, TF_DELTA},
+		{offsetof(struct mp_hdr, seq), 8, TF_DELTA},
+		{offsetof(struct mp_hdr, time_ns), 8, TF_DELTA},
+	};
+
+	if (i < TF_HDR_COLUMNS)
+		return hdr[i];
+	i -= TF_HDR_COLUMNS;
+	return (struct tf_column){offset, t->size[i], t->coding[i]};
+}
+
+struct tf_encoder;
+struct tf_decoder;
 
 u32 tf_block_crc(const struct tf_block_hdr *h, const u8 *payload);
 u32 tf_file_crc(const struct tf_file_hdr *h, const u8 *more, size_t len);
@@ -85,15 +104,26 @@ u32 tf_file_crc(const struct tf_file_hdr *h, const u8 *more, size_t len);
 int tf_schema_encode(u8 *buf, size_t cap);
 int tf_schema_decode(const u8 *buf, size_t len, struct tf_schema *s);
 
-void tf_state_reset(struct tf_state *st);
-/* Upper bound of what tf_encode() appends. */
-size_t tf_worst(const struct mp_hdr *rec);
+/* Upper bound of what a record adds to a block; first: no other of its type is in it. */
+size_t tf_worst(const struct mp_hdr *rec, bool first);
 /* 0 when rec is a record of our table with the size its counts say. */
 int tf_check(const struct mp_hdr *rec);
-u8 *tf_encode(struct tf_state *st, const struct tf_schema *s, const struct mp_hdr *rec, u8 *p);
-/* Into out, which has room for TF_RECORD_MAX bytes. 1 a record, 0 one of an unknown type. */
-int tf_decode(struct tf_state *st, const struct tf_schema *s, struct tf_cursor *c,
-	      struct mp_hdr *out);
+/* Bytes of the tail by the counts in the body, or -1 when the counts are out of range. */
+s64 tf_tail_size(const struct mp_hdr *rec);
+
+struct tf_encoder *tf_encoder_new(void);
+/* Codes nr records that lie behind each other; returns the length. out has room for the sum of
+ * their tf_worst(). */
+size_t tf_encode(struct tf_encoder *e, const struct tf_schema *s, const u8 *recs, u32 nr, u8 *out);
+
+struct tf_decoder *tf_decoder_new(void);
+void tf_decoder_free(struct tf_decoder *d);
+/* Takes a block; raw must stay until its last record was read. 0, -EBADMSG or -ENOMEM. */
+int tf_decode_block(struct tf_decoder *d, const struct tf_schema *s, const u8 *raw, size_t len,
+		    u32 records);
+/* 1 *ret_rec, valid until the next call; 0 a record of an unknown type; -ENODATA the end of the
+ * block; -EBADMSG. */
+int tf_decode(struct tf_decoder *d, const struct tf_schema *s, const struct mp_hdr **ret_rec);
 
 static inline size_t tf_align8(size_t n)
 {

@@ -20,8 +20,6 @@ struct trace_reader {
 	bool truncated;
 	bool have_schema;
 	u64 skipped;
-	u32 left; /* records left in the block */
-	struct tf_cursor c;
 	u8 *raw;
 	u8 *comp;
 	ZSTD_DCtx *dctx;
@@ -30,8 +28,7 @@ struct trace_reader {
 	u32 nr_strings;
 	u32 cap_strings;
 	struct tf_schema schema;
-	struct tf_state st;
-	u64 rec[(TF_RECORD_MAX + 8) / 8];
+	struct tf_decoder *decoder;
 };
 
 /* Bytes read, less than len only at the end of the file, or -errno. */
@@ -67,9 +64,9 @@ static int read_header(struct trace_reader *r)
 	/* Before the checksum: another major version may compute it in another way. */
 	if (h.major == __builtin_bswap16(TF_MAJOR))
 		return -EILSEQ;
-	if (h.major > TF_MAJOR)
+	if (h.major != TF_MAJOR)
 		return -EPROTONOSUPPORT;
-	if (h.major != TF_MAJOR || h.header_size < sizeof(h) || h.header_size > TF_HEADER_MAX)
+	if (h.header_size < sizeof(h) || h.header_size > TF_HEADER_MAX)
 		return -EBADMSG;
 	len = h.header_size - sizeof(h);
 	n = read_full(r->fd, more, len);
@@ -95,7 +92,8 @@ static int reader_new(int fd, struct trace_reader **ret_r)
 	r->raw = malloc(TF_RAW_MAX);
 	r->comp = malloc(TF_COMP_MAX);
 	r->dctx = ZSTD_createDCtx();
-	if (r->raw && r->comp && r->dctx)
+	r->decoder = tf_decoder_new();
+	if (r->raw && r->comp && r->dctx && r->decoder)
 		err = fstat(r->fd, &sb) < 0 ? -errno : S_ISREG(sb.st_mode) ? 0 : -EBADMSG;
 	if (!err && lseek(r->fd, 0, SEEK_SET) < 0)
 		err = -errno;
@@ -142,7 +140,7 @@ const char *trace_strerror(int err)
 	if (err == -EBADMSG)
 		return "not a memprov trace, or damaged: record it again";
 	if (err == -EPROTONOSUPPORT)
-		return "written by a newer memprov: use that version to read it";
+		return "written by another version of memprov: use that one to read it";
 	if (err == -EILSEQ)
 		return "written in the other byte order: no memprov writes that; record it again";
 	if (err == -ENOENT)
@@ -157,10 +155,7 @@ static int unpack(struct trace_reader *r, const struct tf_block_hdr *h)
 {
 	size_t n = ZSTD_decompressDCtx(r->dctx, r->raw, h->raw_len, r->comp, h->comp_len);
 
-	if (ZSTD_isError(n) || n != h->raw_len)
-		return -EBADMSG;
-	r->c = (struct tf_cursor){r->raw, r->raw + n};
-	return 0;
+	return ZSTD_isError(n) || n != h->raw_len ? -EBADMSG : 0;
 }
 
 static int accept_block(struct trace_reader *r, const struct tf_block_hdr *h)
@@ -181,9 +176,9 @@ static int accept_block(struct trace_reader *r, const struct tf_block_hdr *h)
 		r->have_schema = true;
 		return tf_schema_decode(r->raw, h->raw_len, &r->schema);
 	}
-	tf_state_reset(&r->st);
-	r->left = h->records;
-	return r->left ? 0 : -EBADMSG;
+	if (!h->records)
+		return -EBADMSG;
+	return tf_decode_block(r->decoder, &r->schema, r->raw, h->raw_len, h->records);
 }
 
 /* One block: 1 taken or passed over, 0 the end, -errno. */
@@ -266,28 +261,22 @@ static int take_string(struct trace_reader *r, const struct mp_hdr *rec)
 	return 0;
 }
 
-static int next_record(struct trace_reader *r)
+static int next_record(struct trace_reader *r, const struct mp_hdr **ret_rec)
 {
-	struct mp_hdr *rec = (struct mp_hdr *)r->rec;
 	int ret;
 
-	while (1) {
-		while (!r->left) {
-			ret = next_block(r);
-			if (ret <= 0)
-				return ret;
+	while ((ret = tf_decode(r->decoder, &r->schema, ret_rec)) != 1) {
+		if (ret == 0) {
+			r->skipped++;
+			continue;
 		}
-		ret = tf_decode(&r->st, &r->schema, &r->c, rec);
-		if (ret < 0)
+		if (ret == -ENODATA)
+			ret = next_block(r);
+		if (ret <= 0)
 			return ret;
-		if (--r->left == 0 && r->c.p != r->c.end)
-			return -EBADMSG;
-		if (ret)
-			break;
-		r->skipped++;
 	}
-	if (rec->type == MP_EV_STRING) {
-		ret = take_string(r, rec);
+	if ((*ret_rec)->type == MP_EV_STRING) {
+		ret = take_string(r, *ret_rec);
 		if (ret)
 			return ret;
 	}
@@ -300,13 +289,11 @@ int trace_reader_next(struct trace_reader *r, const struct mp_hdr **ret_rec)
 
 	if (r->err || r->end)
 		return r->err;
-	ret = next_record(r);
+	ret = next_record(r, ret_rec);
 	if (ret < 0)
 		r->err = ret;
 	else if (ret == 0)
 		r->end = true;
-	else
-		*ret_rec = (const struct mp_hdr *)r->rec;
 	return ret;
 }
 
@@ -337,6 +324,7 @@ void trace_reader_close(struct trace_reader **rp)
 	free(r->string);
 	free(r->string_len);
 	ZSTD_freeDCtx(r->dctx);
+	tf_decoder_free(r->decoder);
 	free(r->raw);
 	free(r->comp);
 	if (r->fd >= 0)

@@ -42,14 +42,25 @@ static u8 tail_of(unsigned int type)
 	return type == MP_EV_STACK ? TF_TAIL_STACK : TF_TAIL_NONE;
 }
 
-/* Stack ids repeat but are not near each other, so a difference of two of them is noise. */
-static u8 coding_of(unsigned int type, const struct trace_field *f)
+static bool has_tid(const struct trace_event *e)
 {
-	if (f->size != 8)
-		return TF_DELTA;
-	if (type == MP_EV_STACK && !strcmp(f->name, "id"))
+	unsigned int i;
+
+	for (i = 0; i < e->nr_fields; i++)
+		if (!strcmp(e->fields[i].name, "tid"))
+			return true;
+	return false;
+}
+
+/* Ids of stacks and threads repeat but are not near each other: a difference of two is noise. So is
+ * one of two durations. Addresses go on where the same thread was. */
+static u8 coding_of(const struct trace_event *e, const struct trace_field *f)
+{
+	if (!strcmp(f->name, "stack") || !strcmp(f->name, "tid"))
 		return TF_DICT;
-	return strcmp(f->name, "stack") ? TF_DELTA : TF_DICT;
+	if (!strcmp(f->name, "stall"))
+		return TF_PLAIN;
+	return has_tid(e) && f->size == 8 ? TF_DELTA_TID : TF_DELTA;
 }
 
 static bool put(u8 **p, const u8 *end, const void *src, size_t n)
@@ -78,7 +89,7 @@ static bool put_event(u8 **p, const u8 *end, unsigned int type, const struct tra
 		return false;
 	for (i = 0; i < e->nr_fields; i++) {
 		const struct trace_field *f = &e->fields[i];
-		u8 fh[2] = {f->size, coding_of(type, f)};
+		u8 fh[2] = {f->size, coding_of(e, f)};
 
 		if (!put(p, end, fh, sizeof(fh)) || !put_name(p, end, f->name) ||
 		    !put_name(p, end, f->unit))
@@ -112,23 +123,45 @@ static bool get(struct tf_cursor *c, void *dst, size_t n)
 	return true;
 }
 
-static bool skip_name(struct tf_cursor *c)
+/* A name; *ret_tid: it is "tid". */
+static bool get_name(struct tf_cursor *c, bool *ret_tid)
 {
 	u8 n;
 
 	if (!get(c, &n, 1) || n == 0 || c->end - c->p < n)
 		return false;
+	if (ret_tid)
+		*ret_tid = n == 3 && !memcmp(c->p, "tid", 3);
 	c->p += n;
 	return true;
 }
 
-static bool get_field(struct tf_cursor *c, u8 *size, u8 *coding)
+static bool get_field(struct tf_cursor *c, struct tf_type *t, u8 i)
 {
-	if (!get(c, size, 1) || !get(c, coding, 1) || !skip_name(c) || !skip_name(c))
+	u8 size, coding;
+	bool tid;
+
+	if (!get(c, &size, 1) || !get(c, &coding, 1) || !get_name(c, &tid) || !get_name(c, NULL))
 		return false;
-	if (*size != 1 && *size != 2 && *size != 4 && *size != 8)
+	if ((size != 1 && size != 2 && size != 4 && size != 8) || coding >= TF_CODING_MAX)
 		return false;
-	return *coding < TF_CODING_MAX && (*coding != TF_DICT || *size == 8);
+	t->size[i] = size;
+	t->coding[i] = coding;
+	if (tid && t->key == TF_NO_KEY)
+		t->key = i;
+	return true;
+}
+
+/* What a thread's values follow must itself not follow a thread's. */
+static bool key_usable(const struct tf_type *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->nr_fields; i++)
+		if (t->coding[i] == TF_DELTA_TID &&
+		    (t->key == TF_NO_KEY || t->coding[t->key] == TF_DELTA_TID))
+			return false;
+	return true;
 }
 
 /* Fields are only ever appended: what we know must be in front, unchanged. */
@@ -158,7 +191,7 @@ static bool get_event(struct tf_cursor *c, struct tf_schema *s)
 	u16 size;
 	unsigned int i, sum = 0;
 
-	if (!get(c, head, sizeof(head)) || !get(c, &size, sizeof(size)) || !skip_name(c))
+	if (!get(c, head, sizeof(head)) || !get(c, &size, sizeof(size)) || !get_name(c, NULL))
 		return false;
 	t = &s->type[head[0]];
 	if (head[0] == 0 || t->present || head[2] > TF_FIELDS_MAX)
@@ -166,12 +199,13 @@ static bool get_event(struct tf_cursor *c, struct tf_schema *s)
 	t->present = true;
 	t->tail = head[1];
 	t->nr_fields = head[2];
+	t->key = TF_NO_KEY;
 	for (i = 0; i < t->nr_fields; i++) {
-		if (!get_field(c, &t->size[i], &t->coding[i]))
+		if (!get_field(c, t, (u8)i))
 			return false;
 		sum += t->size[i];
 	}
-	return sum == size && size % 8 == 0 && compatible(head[0], t);
+	return sum == size && size % 8 == 0 && key_usable(t) && compatible(head[0], t);
 }
 
 int tf_schema_decode(const u8 *buf, size_t len, struct tf_schema *s)

@@ -32,7 +32,7 @@ u64 trace_writer_bytes(const struct trace_writer *w); /* bytes on disk so far */
 u64 trace_writer_records(const struct trace_writer *w);
 int trace_writer_close(struct trace_writer **w); /* flush, fsync, free; NULL-safe */
 
-/* Open for reading. -EBADMSG: not a memprov trace; -EPROTONOSUPPORT: a newer major version;
+/* Open for reading. -EBADMSG: not a memprov trace; -EPROTONOSUPPORT: another major version;
  * -EILSEQ: the other byte order. */
 int trace_reader_open(const char *path, struct trace_reader **ret_r);
 /* The same from a descriptor, from the start of its file; the caller keeps fd. */

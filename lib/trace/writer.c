@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * Append-only writer of the trace file. Records are coded into a block in memory; a full block is
- * compressed and goes out in one write(), so that a crash leaves whole blocks and at most one
- * torn one at the end, which the reader takes for the end. max_size is kept by an upper bound:
+ * Append-only writer of the trace file. Records are gathered in memory; a full block of them is
+ * coded, compressed and goes out in one write(), so that a crash leaves whole blocks and at most
+ * one torn one at the end, which the reader takes for the end. max_size is kept by an upper bound:
  * what is pending is written out early when only the bound, not the real size, would pass it. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,14 +25,17 @@ struct trace_writer {
 	u64 max_size;
 	u64 bytes;
 	u64 nr_records;
-	u32 pending; /* records in raw */
-	size_t used; /* bytes in raw */
-	u8 *raw;
+	u32 nr_pending;
+	size_t pending_len;
+	size_t bound; /* upper bound of the pending records as a block */
+	bool seen[TF_TYPES]; /* types of the pending records */
+	u8 *pending; /* behind each other; a record is never longer than its bound */
+	u8 *raw; /* a block before compression */
 	u8 *out; /* block header and payload */
 	ZSTD_CCtx *cctx;
 	struct tf_strings *strings;
 	struct tf_schema schema;
-	struct tf_state st;
+	struct tf_encoder *encoder;
 };
 
 /* A short write is continued; after an error the file ends where the last whole block did. */
@@ -104,7 +107,8 @@ static void writer_free(struct trace_writer *w)
 		close(w->fd);
 	tf_strings_free(w->strings);
 	ZSTD_freeCCtx(w->cctx);
-	free(w->st.hash);
+	free(w->encoder);
+	free(w->pending);
 	free(w->raw);
 	free(w->out);
 	free(w);
@@ -118,12 +122,13 @@ static struct trace_writer *writer_new(u64 max_size)
 		return NULL;
 	w->fd = -1;
 	w->max_size = max_size;
+	w->pending = malloc(TF_RAW_MAX);
 	w->raw = malloc(TF_RAW_MAX);
 	w->out = malloc(sizeof(struct tf_file_hdr) + sizeof(struct tf_block_hdr) + TF_COMP_MAX);
 	w->cctx = ZSTD_createCCtx();
 	w->strings = tf_strings_new();
-	w->st.hash = calloc(TF_HASH_SIZE, sizeof(*w->st.hash));
-	if (w->raw && w->out && w->cctx && w->strings && w->st.hash)
+	w->encoder = tf_encoder_new();
+	if (w->pending && w->raw && w->out && w->cctx && w->strings && w->encoder)
 		return w;
 	writer_free(w);
 	return NULL;
@@ -166,28 +171,35 @@ int trace_writer_sink(int (*sink)(void *ctx, const struct mp_hdr *rec), void *ct
 
 int trace_writer_flush(struct trace_writer *w)
 {
+	size_t len;
 	s64 n;
 	int err;
 
-	if (!w->pending)
+	if (!w->nr_pending)
 		return 0;
-	n = make_block(w, w->out, TF_KIND_RECORDS, w->used, w->pending);
+	len = tf_encode(w->encoder, &w->schema, w->pending, w->nr_pending, w->raw);
+	n = make_block(w, w->out, TF_KIND_RECORDS, len, w->nr_pending);
 	if (n < 0)
 		return (int)n;
 	err = write_out(w, w->out, (size_t)n);
 	if (err)
 		return err; /* the block stays, a later flush may find room */
-	w->pending = 0;
-	w->used = 0;
-	tf_state_reset(&w->st);
+	w->nr_pending = 0;
+	w->pending_len = w->bound = 0;
+	memset(w->seen, 0, sizeof(w->seen));
 	return 0;
+}
+
+static size_t bound_with(const struct trace_writer *w, const struct mp_hdr *rec)
+{
+	return w->bound + tf_worst(rec, !w->seen[rec->type]);
 }
 
 static bool fits(const struct trace_writer *w, const struct mp_hdr *rec)
 {
 	u64 reserve = rec->type == MP_EV_LOSS || rec->type == MP_EV_END ? 0 : RESERVE;
-	u64 need = w->bytes + sizeof(struct tf_block_hdr) +
-		   ZSTD_compressBound(w->used + tf_worst(rec)) + reserve;
+	u64 need = w->bytes + sizeof(struct tf_block_hdr) + ZSTD_compressBound(bound_with(w, rec)) +
+		   reserve;
 
 	return !w->max_size || need <= w->max_size;
 }
@@ -196,12 +208,21 @@ static int make_room(struct trace_writer *w, const struct mp_hdr *rec)
 {
 	int err;
 
-	if (w->pending >= TF_BLOCK_RECORDS || w->used >= TF_BLOCK_RAW || !fits(w, rec)) {
+	if (w->nr_pending >= TF_BLOCK_FULL || bound_with(w, rec) > TF_RAW_MAX || !fits(w, rec)) {
 		err = trace_writer_flush(w);
 		if (err)
 			return err;
 	}
 	return fits(w, rec) ? 0 : -EFBIG;
+}
+
+static void add_pending(struct trace_writer *w, const struct mp_hdr *rec)
+{
+	w->bound = bound_with(w, rec);
+	w->seen[rec->type] = true;
+	memcpy(w->pending + w->pending_len, rec, rec->size);
+	w->pending_len += rec->size;
+	w->nr_pending++;
 }
 
 static int reserve_string(struct trace_writer *w, const struct mp_hdr *rec)
@@ -223,10 +244,8 @@ int trace_write(struct trace_writer *w, const struct mp_hdr *rec)
 		err = w->sink ? w->sink(w->sink_ctx, rec) : make_room(w, rec);
 	if (err)
 		return err;
-	if (!w->sink) {
-		w->used = (size_t)(tf_encode(&w->st, &w->schema, rec, w->raw + w->used) - w->raw);
-		w->pending++;
-	}
+	if (!w->sink)
+		add_pending(w, rec);
 	w->nr_records++;
 	if (rec->type == MP_EV_STRING)
 		tf_strings_add(w->strings);

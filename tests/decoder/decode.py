@@ -61,14 +61,21 @@ class Type:
         size = c.uint(2)
         self.name = c.name()
         self.fields = []
+        self.key = None
         if not self.number or n > 64:
             raise Bad("schema: type")
         for _ in range(n):
             fsize, coding = c.uint(1), c.uint(1)
             name, _unit = c.name(), c.name()
-            if fsize not in (1, 2, 4, 8) or coding > 1 or (coding == 1 and fsize != 8):
+            if fsize not in (1, 2, 4, 8) or coding > 3:
                 raise Bad("schema: field")
+            if name == "tid" and self.key is None:
+                self.key = len(self.fields)
             self.fields.append((name, fsize, coding))
+        if any(f[2] == 2 for f in self.fields) and (
+            self.key is None or self.fields[self.key][2] == 2
+        ):
+            raise Bad("schema: no thread to follow")
         if size % 8 or size != sum(f[1] for f in self.fields):
             raise Bad("schema: size of the body")
 
@@ -95,6 +102,22 @@ def dictionary(c, entries):
     if len(entries) < 65536:
         entries.append(v)
     return v
+
+
+def column(c, count, size, coding, tids=None):
+    """The values of one column, which must fill it."""
+    values, previous, entries = [], {}, []
+    for i in range(count):
+        if coding in (0, 2):
+            key = tids[i] % 256 if coding == 2 else 0
+            v = previous[key] = c.delta(previous.get(key, 0), size)
+        else:
+            v = dictionary(c, entries) if coding == 1 else c.varint()
+            if v >> 8 * size:
+                raise Bad("value too large")
+        values.append(v)
+    c.done()
+    return values
 
 
 def text_json(data):
@@ -127,7 +150,6 @@ def tail(c, t, values):
         return ', "text": ' + text_json(c.take(values["len"]))
     if t.tail == TAIL_STACK:
         return stack_tail(c, values)
-    c.take(c.varint())
     return ""
 
 
@@ -144,35 +166,58 @@ class Strings:
             raise Bad("string id with another text")
 
 
+def cut(c, lengths, n):
+    return [Cursor(c.take(lengths.uint(4))) for _ in range(n)]
+
+
+def table(t, count, columns):
+    """Records of one type, in their order, without tails."""
+    tids = None
+    if t.key is not None:
+        _name, size, coding = t.fields[t.key]
+        at = columns[3 + t.key]
+        tids = column(Cursor(at.data), count, size, coding)
+    out = [column(c, count, size, 0) for c, size in zip(columns, (4, 8, 8))]
+    for c, (_name, size, coding) in zip(columns[3:], t.fields):
+        out.append(column(c, count, size, coding, tids))
+    return list(zip(*out))
+
+
 def records(content, count, types, strings):
-    c = Cursor(content)
-    last, entries = {}, []
     if not count:
         raise Bad("block without records")
-    for _ in range(count):
-        t = types.get(c.uint(1))
-        if not t:
-            raise Bad("type not in the schema")
-        prev = last.setdefault(t.number, [0] * (3 + len(t.fields)))
-        for i, size in enumerate((4, 8, 8)):
-            prev[i] = c.delta(prev[i], size)
-        for i, (_name, size, coding) in enumerate(t.fields, 3):
-            prev[i] = dictionary(c, entries) if coding else c.delta(prev[i], size)
-        values = {f[0]: v for f, v in zip(t.fields, prev[3:])}
-        line = '{"type": "%s", "space": %d, "seq": %d, "time_ns": %d' % (t.name, *prev[:3])
+    c = Cursor(content)
+    order = c.take(count)
+    present = [types.get(n) for n in sorted(set(order))]
+    if None in present:
+        raise Bad("type not in the schema")
+    widths = [3 + len(t.fields) + (t.tail != TAIL_NONE) for t in present]
+    lengths = Cursor(c.take(4 * sum(widths)))
+    rows, tails = {}, {}
+    for t, width in zip(present, widths):
+        columns = cut(c, lengths, width)
+        rows[t.number] = iter(table(t, order.count(t.number), columns))
+        tails[t.number] = columns[-1]
+    c.done()
+    for number in order:
+        t, row = types[number], next(rows[number])
+        values = {f[0]: v for f, v in zip(t.fields, row[3:])}
+        line = '{"type": "%s", "space": %d, "seq": %d, "time_ns": %d' % (t.name, *row[:3])
         line += "".join(', "%s": %d' % kv for kv in values.items())
-        rest = tail(c, t, values)
+        rest = tail(tails[number], t, values)
         if t.tail == TAIL_STRING:
             strings.see(values["id"], rest)
         print(line + rest + "}")
-    c.done()
+    for t in present:
+        if t.tail in (TAIL_STRING, TAIL_STACK):
+            tails[t.number].done()
 
 
 def blocks(data):
     """(kind, records, content) of each; the end of a cut file is the end."""
     while len(data) >= 24:
         magic, kind, raw_len, comp_len, crc, count = struct.unpack_from("<6I", data)
-        if magic != 0x4B4C424D or raw_len > 1 << 20 or comp_len > 1114112 or count > 65536:
+        if magic != 0x4B4C424D or raw_len > 4 << 20 or comp_len > 4259840 or count > 65536:
             raise Bad("block header")
         payload = data[24 : 24 + comp_len]
         if len(payload) < comp_len:
@@ -192,7 +237,7 @@ def decode(data):
     if len(data) < 24 or data[:8] != b"MEMPROV\0":
         raise Bad("not a trace of memprov")
     major, _minor, size, flags, crc = struct.unpack_from("<HHIII", data, 8)
-    if major != 1 or flags:
+    if major != 2 or flags:
         raise Bad("version or flags")
     if not 24 <= size <= 4096 or size > len(data):
         raise Bad("header size")

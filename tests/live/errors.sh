@@ -106,7 +106,7 @@ save("cut", data[:-7])
 data[len(data) // 2] ^= 255
 save("damaged", data)
 END
-says 1 "$rp $dir/newer: written by a newer memprov: use that version to read it" "$memprov" report "$dir/newer"
+says 1 "$rp $dir/newer: written by another version of memprov: use that one to read it" "$memprov" report "$dir/newer"
 says 1 "$rp $dir/swapped: written in the other byte order: no memprov writes that; record it again" \
 	"$memprov" report "$dir/swapped"
 says 1 "$rp $dir/damaged: not a memprov trace, or damaged: record it again" "$memprov" report "$dir/damaged"

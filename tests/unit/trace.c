@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Tests of the trace file: what is written comes back bit by bit, and what was damaged or cut never
  * comes back as something else. `trace dump FILE` prints a file as JSON lines through the C reader,
- * to be compared with tests/decoder/decode.py; `trace random FILE` and `trace fault FILE` make
+ * to be compared with tests/decoder/decode.py; `trace random FILE` and `trace fault FILE [N]` make
  * files, the second a stream like that of a busy recording, to measure bytes an event. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -267,7 +267,7 @@ static void test_foreign(void)
 	small[8]++;
 	spill(path2, small, small_len);
 	small[8]--;
-	report("newer_major", trace_reader_open(path2, &r) == -EPROTONOSUPPORT && !r);
+	report("other_major", trace_reader_open(path2, &r) == -EPROTONOSUPPORT && !r);
 }
 
 struct small_rec {
@@ -433,42 +433,72 @@ static int dump(const char *from)
 	return ret < 0;
 }
 
-/* Eight threads first-touch a few regions of their own each, from 300 stacks of uneven heat. */
-static int write_faults(const char *to)
-{
-	const u64 nr = 1000000;
-	struct small_rec rec = {.hdr = {.type = MP_EV_FAULT, .space = 1}};
-	struct mp_ev_fault *f = (struct mp_ev_fault *)rec.body;
-	u64 next[8], i, stack[300], t = 5000000000000ull;
+struct fault_source {
 	struct trace_writer *w;
-	int err = trace_writer_open(to, 0, &w);
+	u64 seq, t, next[8], stack[300];
+};
 
-	for (i = 0; i < 300; i++)
-		stack[i] = rng();
-	for (i = 0; i < 8; i++)
-		next[i] = 0x7f0000000000ull + (i << 30);
-	rec.hdr.size = sizeof(rec.hdr) + sizeof(*f);
-	for (i = 0; !err && i < nr; i++) {
-		u64 tid = rng() % 8, a = rng() % 300, b = rng() % 300, c = rng() % 300;
+static int put_record(struct fault_source *s, u16 type, const void *body)
+{
+	struct small_rec rec = {.hdr = {.type = type, .space = 1}};
+	size_t size = trace_event_of(type)->size;
 
-		a = a < b ? a : b;
-		next[tid] += rng() % 16 ? 4096 : 4096 * (rng() % 512);
-		t += 300 + rng() % 2000;
-		rec.hdr.seq = i;
-		rec.hdr.time_ns = t;
-		*f = (struct mp_ev_fault){.addr = next[tid] + 8 * (rng() % 4 ? 0 : rng() % 512)};
-		f->stack = stack[a < c ? a : c];
-		f->stall = 250 + rng() % 600;
-		f->tid = 4000 + tid;
-		f->error_code = 6;
-		f->member = 1;
-		err = trace_write(w, &rec.hdr);
+	memcpy(rec.body, body, size);
+	rec.hdr.size = (u16)(sizeof(rec.hdr) + size);
+	rec.hdr.seq = ++s->seq;
+	rec.hdr.time_ns = s->t += 300 + rng() % 2000;
+	return trace_write(s->w, &rec.hdr);
+}
+
+static int put_space(struct fault_source *s)
+{
+	struct mp_ev_space space = {.tgid = 4000};
+	struct mp_ev_map map = {.stack = 1};
+	int err = put_record(s, MP_EV_SPACE, &space);
+	unsigned int i;
+
+	for (i = 0; !err && i < 8; i++) {
+		map.start = s->next[i];
+		map.end = map.start + (1ull << 36);
+		err = put_record(s, MP_EV_MAP, &map);
 	}
+	return err;
+}
+
+static int put_fault(struct fault_source *s)
+{
+	u64 tid = rng() % 8, a = rng() % 300, b = rng() % 300, c = rng() % 300;
+	struct mp_ev_fault f = {.tid = (u32)(4000 + tid), .error_code = 6, .member = 1};
+
+	a = a < b ? a : b;
+	s->next[tid] += rng() % 16 ? 4096 : 4096 * (rng() % 512);
+	f.addr = s->next[tid] + 8 * (rng() % 4 ? 0 : rng() % 512);
+	f.stack = s->stack[a < c ? a : c];
+	f.stall = 250 + rng() % 600;
+	return put_record(s, MP_EV_FAULT, &f);
+}
+
+/* Eight threads first-touch a region of their own each, from 300 stacks of uneven heat. */
+static int write_faults(const char *to, u64 nr)
+{
+	struct fault_source s = {.t = 5000000000000ull};
+	int err = trace_writer_open(to, 0, &s.w);
+	u64 i;
+
+	if (err)
+		return 1;
+	for (i = 0; i < 300; i++)
+		s.stack[i] = rng();
+	for (i = 0; i < 8; i++)
+		s.next[i] = 0x7f0000000000ull + (i << 36);
+	err = put_space(&s);
+	for (i = 0; !err && i < nr; i++)
+		err = put_fault(&s);
 	if (!err)
-		err = trace_writer_flush(w);
+		err = trace_writer_flush(s.w);
 	if (!err)
-		printf("%.2f bytes an event\n", (double)trace_writer_bytes(w) / nr);
-	return err || trace_writer_close(&w);
+		printf("%.2f bytes an event\n", (double)trace_writer_bytes(s.w) / (double)nr);
+	return trace_writer_close(&s.w) || err;
 }
 
 static void run_tests(void)
@@ -493,8 +523,8 @@ int main(int argc, char **argv)
 		return dump(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "random"))
 		return write_random(argv[2], 99, NR_RANDOM) != 0;
-	if (argc == 3 && !strcmp(argv[1], "fault"))
-		return write_faults(argv[2]);
+	if (argc >= 3 && !strcmp(argv[1], "fault"))
+		return write_faults(argv[2], argc > 3 ? strtoull(argv[3], NULL, 10) : 1000000);
 	if (!mkdtemp(dir))
 		return 1;
 	snprintf(path, sizeof(path), "%s/a", dir);
