@@ -92,6 +92,8 @@ enum mp_vma_flags {
 	MP_VMA_PFNMAP = 64,
 	MP_VMA_STACK = 128,
 	MP_VMA_GATE = 256, /* [vsyscall]: not in the mm */
+	MP_VMA_NORESERVE = 512, /* MAP_NORESERVE */
+	MP_VMA_NOHUGE = 1024, /* MADV_NOHUGEPAGE, or MAP_STACK since Linux 6.7 */
 };
 
 enum mp_page_flags {

@@ -115,10 +115,12 @@ int memprov_query(struct memprov *m, const char *column, const char *group, cons
 		err = join_trace(reader, mode, &r);
 	if (err)
 		return fail(err, "%s: %s", m->path, trace_strerror(err));
-	if (join_group(r, group ? group : "stack")) {
+	err = join_group(r, group ? group : "stack");
+	if (err) {
 		join_free(&r);
-		return fail(-EINVAL, "no group '%s': stack, function, mapping, file or process",
-			    group);
+		if (err != -EINVAL)
+			return fail(err, "%s: %s", m->path, trace_strerror(err));
+		return fail(err, "no group '%s': stack, function, mapping, file or process", group);
 	}
 	join_sort(r, c);
 	*ret = (struct memprov_report *)r;
@@ -232,6 +234,11 @@ const char *memprov_row_kind(const struct memprov_row *row)
 const char *memprov_row_name(const struct memprov_row *row)
 {
 	return row_of(row)->name;
+}
+
+const char *memprov_row_evidence(const struct memprov_row *row)
+{
+	return row_of(row)->evidence;
 }
 
 const char *memprov_row_comm(const struct memprov_row *row)

@@ -106,6 +106,8 @@ const char *memprov_row_id(const struct memprov_row *row);
 const char *memprov_row_kind(const struct memprov_row *row);
 /* The file, object or class. NULL: the stack is the owner. */
 const char *memprov_row_name(const struct memprov_row *row);
+/* What made the name a class of memory from before the recording; NULL: nothing was guessed. */
+const char *memprov_row_evidence(const struct memprov_row *row);
 /* Command of the process; NULL unknown. */
 const char *memprov_row_comm(const struct memprov_row *row);
 uint32_t memprov_row_pid(const struct memprov_row *row);

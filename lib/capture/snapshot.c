@@ -346,7 +346,8 @@ static u32 vm_flag(const char *two)
 		u32 flag;
 	} map[] = {{"rd", MP_VMA_READ},	  {"wr", MP_VMA_WRITE},	  {"ex", MP_VMA_EXEC},
 		   {"sh", MP_VMA_SHARED}, {"ht", MP_VMA_HUGETLB}, {"pf", MP_VMA_PFNMAP},
-		   {"io", MP_VMA_PFNMAP}, {"gd", MP_VMA_STACK}};
+		   {"io", MP_VMA_PFNMAP}, {"gd", MP_VMA_STACK},	  {"nr", MP_VMA_NORESERVE},
+		   {"nh", MP_VMA_NOHUGE}};
 	unsigned int i;
 
 	for (i = 0; i < sizeof(map) / sizeof(map[0]); i++)

@@ -74,6 +74,7 @@ struct frame {
 struct row {
 	enum origin_kind kind;
 	const char *name; /* file, class or mapping; NULL when the stack names it */
+	const char *evidence; /* what made it of its class, NULL: it is not classed by shape */
 	u32 pid, space;
 	const char *comm;
 	u64 stack;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/join/replay.h"
+#include "lib/join/shape.h"
 
 static int cmp_u64(u64 a, u64 b)
 {
@@ -242,6 +242,7 @@ int names_attach(struct replay *p, struct report *r)
 			continue;
 		row->kind = o->kind;
 		row->name = o->name ? replay_text(p, o->name) : o->class_name;
+		row->evidence = o->name ? NULL : shape_evidence(o->class_name);
 		row->pid = o->pid;
 		row->space = o->space;
 		row->comm = o->comm;
@@ -315,6 +316,7 @@ static void lead(struct row *row, enum grouping by, const char *group)
 {
 	if (by == BY_PROCESS) {
 		row->name = group_key(row, group);
+		row->evidence = NULL;
 		row->nr_frames = 0;
 	} else if (by == BY_KEY && row->nr_frames) {
 		row->name = group_key(row, group);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/join/live.h"
-#include "lib/join/replay.h"
+#include "lib/join/shape.h"
 
 static const char *const loss_names[MP_LOSS_MAX] = {
 #define MP_LOSS(NAME, num, name, doc) [num] = #name,
@@ -273,6 +273,7 @@ static int run(struct replay *p, size_t n)
 	size_t i;
 	int err = 0;
 
+	shape_forget(p);
 	if (final) {
 		forget_picture(p);
 		p->r->has_walk = 1;
@@ -286,7 +287,8 @@ static int run(struct replay *p, size_t n)
 
 		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
-			if (current == final)
+			err = shape_walk(p, i);
+			if (!err && current == final)
 				err = find_races(p, i);
 			if (err)
 				break;
@@ -443,6 +445,7 @@ void replay_free(struct replay **pp)
 	free(p->lost);
 	free(p->races);
 	free(p->shared_pfns);
+	shape_free(p);
 	free(p);
 	*pp = NULL;
 }

@@ -82,6 +82,7 @@ struct replay {
 	struct space_state *spaces;
 	u32 nr_spaces, nr_pictured;
 	u32 *space_index, space_index_size; /* by id: number in spaces, from 1 */
+	struct shapes *shapes; /* shape.c: what the walk being read shows of whom */
 	struct vma_seen *vmas; /* of the walk being read */
 	size_t nr_vmas, cap_vmas;
 	u64 walked; /* the picture being read has come to this address */

@@ -4,36 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/join/replay.h"
+#include "lib/join/shape.h"
 
 #define PSS_SHIFT 12
 
 /* ---- what an unannounced VMA is ---- */
-
-static int is_thread_stack(const struct replay *p, const struct mp_ev_vma *v)
-{
-	const struct mp_ev_vma *prev = p->nr_vmas > 1 ? &p->vmas[p->nr_vmas - 2].ev : NULL;
-	u64 len = v->end - v->start;
-
-	/* pthread_create: a guard without access, then ulimit -s bytes of stack. */
-	return prev && prev->end == v->start && prev->end - prev->start <= 65536 && !prev->name &&
-	       !(prev->flags & (MP_VMA_READ | MP_VMA_WRITE | MP_VMA_EXEC)) && len >= 16384 &&
-	       len <= (64u << 20) && v->flags & MP_VMA_WRITE;
-}
-
-static const char *shape_of(const struct replay *p, const struct mp_ev_vma *v)
-{
-	if (v->start >> 32 == 0xc0)
-		return "Go arena (by address)";
-	if (is_thread_stack(p, v))
-		return "thread stack (by shape)";
-	if (!(v->start & ((64ull << 20) - 1)) && v->end - v->start < (64ull << 20) &&
-	    v->flags & MP_VMA_WRITE)
-		return "glibc arena (by shape)";
-	if (!(v->flags & (MP_VMA_READ | MP_VMA_WRITE | MP_VMA_EXEC)))
-		return "reserved without access";
-	return "anonymous memory";
-}
 
 static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 {
@@ -41,6 +16,7 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 	struct space_state *s = space_get(p, space);
 	int before = s && s->attached && !s->pictures;
 	enum origin_kind rest = before ? ORIGIN_PREEXISTING : ORIGIN_UNATTRIBUTED;
+	const char *shape;
 
 	if (v->flags & MP_VMA_SHMEM)
 		return origin_get(p, ORIGIN_SHMEM, space, 0, v->name, NULL);
@@ -48,13 +24,12 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 		return origin_get(p, ORIGIN_FILE, space, 0, v->name, NULL);
 	if (v->flags & MP_VMA_STACK)
 		return origin_get(p, ORIGIN_STACK, space, 0, 0, "[stack]");
-	if (name && !strcmp(name, "[heap]"))
-		return origin_get(p, rest, space, 0, v->name, NULL);
-	if (name && name[0] == '[' && strncmp(name, "[anon", 5))
+	shape = shape_of(p, space, v);
+	if (shape)
+		return origin_get(p, rest, space, 0, 0, shape);
+	if (name && name[0] == '[' && strncmp(name, "[anon", 5) && strcmp(name, "[heap]"))
 		return origin_get(p, ORIGIN_SPECIAL, space, 0, v->name, NULL);
-	if (name)
-		return origin_get(p, rest, space, 0, v->name, NULL);
-	return origin_get(p, rest, space, 0, 0, shape_of(p, v));
+	return origin_get(p, rest, space, 0, v->name, name ? NULL : "anonymous memory");
 }
 
 /* Files and shared memory belong to the object, whoever called mmap. */

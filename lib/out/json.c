@@ -156,6 +156,7 @@ static json_t *row_json(const struct row *row)
 	origin = json_object();
 	json_object_set_new(origin, "kind", json_text(origin_kind_names[row->kind]));
 	json_object_set_new(origin, "name", json_text(row->name));
+	json_object_set_new(origin, "evidence", json_text(row->evidence));
 	json_object_set_new(origin, "pid", json_integer((json_int_t)row->pid));
 	json_object_set_new(origin, "comm", json_text(row->comm));
 	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));

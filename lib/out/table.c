@@ -240,6 +240,8 @@ int out_why(FILE *f, const struct report *r, const char *id)
 		r->rows[i].pid, r->rows[i].generations);
 	if (r->rows[i].name)
 		fprintf(f, "  named %s\n", r->rows[i].name);
+	if (r->rows[i].evidence)
+		fprintf(f, "  by shape: %s\n", r->rows[i].evidence);
 	for (j = 0; j < r->rows[i].nr_frames; j++) {
 		const struct frame *fr = &r->rows[i].frames[j];
 
