@@ -59,6 +59,7 @@ int cmd_features(int argc, char **argv)
 	struct session *s = NULL;
 	int json = argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "json"), err;
 	const char *bpf, *pfn;
+	char *remedy;
 	size_t i;
 
 	if (argc > 1 && !json && !(argc == 3 && !strcmp(argv[2], "table"))) {
@@ -67,17 +68,22 @@ int cmd_features(int argc, char **argv)
 	}
 	err = session_open(NULL, &so, msg, sizeof(msg), &s);
 	session_free(&s);
+	/* session_open's line ends with the remedy. */
+	remedy = strrchr(msg, ':');
+	if (remedy)
+		*remedy++ = 0;
+	remedy = remedy ? remedy + (*remedy == ' ') : "";
 	bpf = err ? "absent" : "usable";
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";
 	{
 		const struct result r[] = {
-			{"map", "sys_enter/exit", "tracepoint", bpf, "exact", msg,
-			 err ? "run as root" : ""},
-			{"fault", "tracepoint machine", "tracepoint", bpf, "inferred", msg,
-			 err ? "run as root" : ""},
+			{"map", "sys_enter/exit", "tracepoint", bpf, "exact", msg, remedy},
+			{"fault", "tracepoint machine", "tracepoint", bpf, "inferred", msg, remedy},
 			{"snapshot", "pagemap", "UAPI", pfn, "exact",
 			 *pfn == 'a' ? "page frame numbers are hidden" : "",
-			 *pfn == 'a' ? "run as root or with CAP_SYS_ADMIN" : ""},
+			 *pfn == 'a' ? "run as root or grant CAP_SYS_ADMIN" : ""},
+			{"snapshot", "pagemap, no frames", "UAPI", "usable", "inferred",
+			 "your own processes; pss, unique and shared unknown", ""},
 			{"snapshot", "BPF page-table walk", "BTF field", "absent", "exact",
 			 "not built in this version", ""},
 			{"alloc", "allocator probes", "library symbol", "absent", "exact",

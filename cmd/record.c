@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/target.h"
+#include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 
@@ -168,8 +169,8 @@ static int follow(struct recorder *r, const struct trace_writer *w)
 
 static int failed(const struct options *o, int err)
 {
-	if (err == -EPERM)
-		return fail_frames("record");
+	if (err == -EACCES)
+		return 1; /* nobody to look at: said above */
 	if (err == -ENOSPC)
 		return fail("record",
 			    "%s: no space left: the trace ends here and is readable; free some or "
@@ -197,7 +198,12 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 {
 	int err = recorder_start(r);
 
-	if (recorder_refused(r))
+	if (recorder_refused(r) && privilege_missing(NEED_PTRACE))
+		fail("record",
+		     "%u of the processes are of another user: CAP_SYS_PTRACE missing: run as root "
+		     "or grant it",
+		     recorder_refused(r));
+	else if (recorder_refused(r))
 		fail("record", "the kernel lets nobody look into %u of the processes: left out",
 		     recorder_refused(r));
 	if (!err && recorder_exec_error(r)) {
@@ -236,6 +242,7 @@ static int record(const struct options *o, struct trace_writer *w)
 		.path = o->output,
 		.user = o->target.user,
 		.ring_bytes = o->ring_bytes,
+		.may_be_blind = 1,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,
 	};
@@ -245,6 +252,8 @@ static int record(const struct options *o, struct trace_writer *w)
 
 	if (err)
 		return fail("record", "%s", msg[0] ? msg : strerror(-err));
+	if (msg[0])
+		fail("record", "reduced mode, pictures of your own processes only: %s", msg);
 	err = run(o, r, w);
 	recorder_free(&r);
 	return err;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/capture/mark.h"
+#include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
@@ -92,14 +93,25 @@ static int put_session(struct recorder *r)
 	s.nr_cpus = (u32)sysconf(_SC_NPROCESSORS_ONLN);
 	err = put(r, MP_EV_SESSION, &s, sizeof(s));
 	r->opened_ns = r->put_ns;
+	return err;
+}
+
+/* reason: why a session without privilege is blind. */
+static int put_hooks(struct recorder *r, const char *reason)
+{
+	int blind = session_blind(r->s), hidden = privilege_missing(NEED_ADMIN), err;
+
+	err = put_hook(r, "map", blind ? NULL : "sys_enter/exit", blind ? NULL : "tracepoint",
+		       blind ? reason : NULL);
 	if (!err)
-		err = put_hook(r, "map", "sys_enter/exit", "tracepoint", NULL);
+		err = put_hook(r, "fault", blind ? NULL : "tracepoint machine",
+			       blind ? NULL : "tracepoint",
+			       blind ? reason
+				     : "flows are inferred: no function hooks in this version");
 	if (!err)
-		err = put_hook(r, "fault", "tracepoint machine", "tracepoint",
-			       "flows are inferred: no function hooks in this version");
-	if (!err)
-		err = put_hook(r, "snapshot", "pagemap", "UAPI",
-			       "the BPF page-table walk is not built");
+		err = put_hook(r, "snapshot", hidden ? "pagemap, no frames" : "pagemap", "UAPI",
+			       hidden ? "CAP_SYS_ADMIN missing: pss, unique and shared unknown"
+				      : "the BPF page-table walk is not built");
 	if (!err)
 		err = put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
 	return err;
@@ -229,7 +241,9 @@ static int take_marks(struct recorder *r)
 int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
 		  struct recorder **ret_r)
 {
-	const struct session_opts so = {.follow = o->tree || o->argv, .ring_bytes = o->ring_bytes};
+	const struct session_opts so = {.follow = o->tree || o->argv,
+					.ring_bytes = o->ring_bytes,
+					.may_be_blind = o->may_be_blind};
 	struct recorder *r = calloc(1, sizeof(*r));
 	int err = -ENOMEM;
 
@@ -244,6 +258,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = put_session(r);
 	if (!err)
 		err = session_open(w, &so, msg, msg_len, &r->s);
+	if (!err)
+		err = put_hooks(r, msg);
 	/* Whoever sits on the name keeps marks out, not the recording. */
 	if (!err && mark_open(o->path, &r->marks))
 		r->marks = NULL;

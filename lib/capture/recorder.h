@@ -19,6 +19,7 @@ struct recorder_opts {
 	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
 	struct spawn_user user; /* whom CMD runs as */
 	u64 ring_bytes; /* session_opts */
+	int may_be_blind; /* session_opts; msg is set when it came to that */
 	u64 duration_ns; /* 0: until the targets end */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
 };

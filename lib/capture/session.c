@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "bpf/shared/config.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/session.h"
+#include "lib/capture/snapshot.h"
 #include "memprov.skel.h"
 
 struct session {
@@ -25,6 +27,10 @@ struct session {
 	/* Losses that are in the trace already. */
 	u64 told[MP_LOSS_MAX], told_misses[MP_CLASS_MAX];
 	struct mp_space_loss *told_space; /* by space id */
+	/* Without privilege: nothing is loaded, the skeleton only keeps the numbers. */
+	int blind;
+	pid_t *pids; /* [space - 1] */
+	u32 nr_pids;
 	u32 nr_told_space;
 };
 
@@ -161,6 +167,12 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 		goto fail;
 	}
 	s->skel->rodata->cfg_follow_forks = (u32)o->follow;
+	if (o->may_be_blind && privilege_missing(NEED_BPF | NEED_PERFMON)) {
+		explain(-EPERM, msg, msg_len);
+		s->blind = 1;
+		*ret_s = s;
+		return 0;
+	}
 	err = set_rings(s, o->ring_bytes);
 	if (!err)
 		err = memprov_bpf__load(s->skel);
@@ -199,6 +211,42 @@ static void read_comm(pid_t pid, char *comm, size_t len)
 	fclose(f);
 }
 
+int session_blind(const struct session *s)
+{
+	return s->blind;
+}
+
+static int add_blind(struct session *s, pid_t pid)
+{
+	pid_t *pids = realloc(s->pids, (s->nr_pids + 1) * sizeof(*pids));
+
+	if (!pids)
+		return -ENOMEM;
+	s->pids = pids;
+	s->pids[s->nr_pids++] = pid;
+	return 0;
+}
+
+/* Calls fn for each that lives, as session_each. */
+static int each_blind(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), void *ctx)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_pids && !err; i++)
+		if (snapshot_thread(s->pids[i]) > 0)
+			err = fn(ctx, s->pids[i], i + 1);
+	return err;
+}
+
+static int found_one(void *ctx, pid_t pid, u32 space)
+{
+	(void)ctx;
+	(void)pid;
+	(void)space;
+	return 1;
+}
+
 s64 session_add(struct session *s, pid_t pid)
 {
 	struct {
@@ -228,6 +276,8 @@ s64 session_add(struct session *s, pid_t pid)
 	rec.ev.comm = (u32)id;
 	/* The record is written before events may flow, so that none precedes its space. */
 	err = trace_write(s->w, &rec.hdr);
+	if (s->blind)
+		return err ? err : (err = add_blind(s, pid)) ? err : (s64)space;
 	if (!err &&
 	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss, BPF_ANY))
 		err = -errno;
@@ -248,6 +298,8 @@ int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), 
 	int fd = bpf_map__fd(s->skel->maps.targets), err = 0;
 	u32 key, next, *prev = NULL, space, seen[MP_MAX_TARGETS], n = 0, i;
 
+	if (s->blind)
+		return each_blind(s, fn, ctx);
 	while (!err && n < MP_MAX_TARGETS && !bpf_map_get_next_key(fd, prev, &next)) {
 		key = next;
 		prev = &key;
@@ -268,12 +320,20 @@ int session_alive(struct session *s)
 {
 	u32 key;
 
+	if (s->blind)
+		return each_blind(s, found_one, NULL);
 	return !bpf_map_get_next_key(bpf_map__fd(s->skel->maps.targets), NULL, &key);
 }
 
 int session_poll(struct session *s, int timeout_ms)
 {
-	int err = ring_buffer__consume(s->topo);
+	int err;
+
+	if (s->blind) {
+		poll(NULL, 0, timeout_ms);
+		return 0;
+	}
+	err = ring_buffer__consume(s->topo);
 
 	if (err >= 0)
 		err = ring_buffer__poll(s->detail, timeout_ms);
@@ -386,6 +446,8 @@ int session_write_losses(struct session *s)
 	u64 misses[MP_CLASS_MAX] = {0};
 	u32 key, next, *prev = NULL, i;
 
+	if (s->blind)
+		return 0;
 	/* By cause for the whole recording (space 0), by class for each space. */
 	for (i = 0; i < MP_LOSS_MAX && !err; i++)
 		err = tell(s, 0, i, MP_CLASS_MAX, s->skel->bss->mp_losses[i], &s->told[i]);
@@ -411,6 +473,8 @@ int session_stop(struct session *s)
 {
 	int err;
 
+	if (s->blind)
+		return 0;
 	memprov_bpf__detach(s->skel);
 	/* Topology first: a page event never waits for room that a munmap needs. */
 	ring_buffer__consume(s->topo);
@@ -427,6 +491,7 @@ void session_free(struct session **s)
 	ring_buffer__free((*s)->detail);
 	memprov_bpf__destroy((*s)->skel);
 	free((*s)->told_space);
+	free((*s)->pids);
 	free(*s);
 	*s = NULL;
 }

@@ -13,12 +13,15 @@ struct session;
 
 struct session_opts {
 	int follow; /* children and their children join the recording */
+	int may_be_blind; /* without privilege: no events, msg says what is missing */
 	u64 ring_bytes; /* of the ring of faults, 0: as built */
 };
 
 /* Load and attach. On failure returns -errno and puts one line with reason and remedy into msg. */
 int session_open(struct trace_writer *w, const struct session_opts *o, char *msg, size_t msg_len,
 		 struct session **ret_s);
+/* Nothing but pictures: calls, faults and forks are not seen. */
+int session_blind(const struct session *s);
 /* Follow a process from now on. Returns its space id (> 0) or -errno. */
 s64 session_add(struct session *s, pid_t pid);
 /* The recording's order: the number of the last event that drew one. */

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/capture/privilege.h"
 #include "lib/capture/snapshot.h"
 
 /* include/uapi/linux/fs.h of 6.7+ (commit 52526ca7fdb9, "fs/proc/task_mmu: implement IOCTL to get
@@ -26,6 +27,7 @@ struct pm_region {
 #define PM_SCAN	       _IOWR('f', 16, struct pm_scan)
 #define PM_PRESENT     (1u << 3)
 #define PM_SWAPPED     (1u << 4)
+#define PM_ZERO	       (1u << 5)
 #define PM_HUGE	       (1u << 6)
 
 #define PM_BIT_PRESENT (1ull << 63)
@@ -65,6 +67,7 @@ struct walker {
 	struct snapshot *s;
 	struct trace_writer *w;
 	int pagemap, kflags, kcount;
+	int no_frames; /* PFNs are hidden: presence is known, how often a page is mapped is not */
 	int no_scan; /* PAGEMAP_SCAN is not there: read every entry */
 	struct vma vma;
 	struct mp_ev_run run; /* being grown; pages 0: none */
@@ -236,7 +239,15 @@ static int kpage_read(int fd, u64 pfn, u64 *ret, u32 n)
 	return len == (ssize_t)(n * 8ul) ? 0 : -EIO;
 }
 
-static int decode_block(struct walker *k, u64 addr, u32 n, int huge)
+/* Of a page without a known frame: PAGEMAP_SCAN told the zero page apart. */
+static u32 decode_blind(const struct walker *k, u64 e, int zero)
+{
+	u32 flags = decode(&k->vma, e, 0);
+
+	return flags & MP_PAGE_RESIDENT && zero ? MP_PAGE_ZERO : flags;
+}
+
+static int decode_block(struct walker *k, u64 addr, u32 n, int huge, int zero)
 {
 	u64 kf[512], kc[512];
 	u32 i = 0, j, len;
@@ -246,10 +257,12 @@ static int decode_block(struct walker *k, u64 addr, u32 n, int huge)
 		u64 e = k->entries[i], pfn = e & PM_PFN_MASK;
 
 		if (!(e & PM_BIT_PRESENT) || !pfn) {
-			u32 flags = decode(&k->vma, e, 0);
+			u32 flags = decode_blind(k, e, zero);
 
+			if (flags & MP_PAGE_RESIDENT && huge)
+				flags |= MP_PAGE_THP;
 			if (flags)
-				err = add_page(k, addr + i * MP_PAGE_SIZE, flags, 1, 0);
+				err = add_page(k, addr + i * MP_PAGE_SIZE, flags, !k->no_frames, 0);
 			if (flags & MP_PAGE_SWAPPED)
 				k->anon_swap += MP_PAGE_SIZE;
 			i++;
@@ -279,7 +292,7 @@ static int decode_block(struct walker *k, u64 addr, u32 n, int huge)
 	return err;
 }
 
-static int walk_range(struct walker *k, u64 start, u64 end, int huge)
+static int walk_range(struct walker *k, u64 start, u64 end, int huge, int zero)
 {
 	while (start < end) {
 		u64 left = (end - start) / MP_PAGE_SIZE;
@@ -291,7 +304,7 @@ static int walk_range(struct walker *k, u64 start, u64 end, int huge)
 		if (len <= 0) /* 0: the process let its mm go */
 			return len ? -errno : -ESRCH;
 		n = (u32)(len / 8);
-		err = decode_block(k, start, n, huge);
+		err = decode_block(k, start, n, huge, zero);
 		if (err)
 			return err;
 		start += n * MP_PAGE_SIZE;
@@ -316,7 +329,7 @@ static int walk_vma(struct walker *k)
 			.vec = (u64)(unsigned long)regs,
 			.vec_len = 256,
 			.category_anyof_mask = PM_PRESENT | PM_SWAPPED,
-			.return_mask = PM_PRESENT | PM_SWAPPED | PM_HUGE,
+			.return_mask = PM_PRESENT | PM_SWAPPED | PM_HUGE | PM_ZERO,
 		};
 
 		n = ioctl(k->pagemap, PM_SCAN, &arg);
@@ -328,7 +341,8 @@ static int walk_vma(struct walker *k)
 		}
 		for (i = 0; i < n; i++) {
 			err = walk_range(k, regs[i].start, regs[i].end,
-					 !!(regs[i].categories & PM_HUGE));
+					 !!(regs[i].categories & PM_HUGE),
+					 !!(regs[i].categories & PM_ZERO));
 			if (err)
 				return err;
 		}
@@ -336,7 +350,7 @@ static int walk_vma(struct walker *k)
 			break;
 		at = arg.walk_end;
 	}
-	return k->no_scan ? walk_range(k, k->vma.start, k->vma.end, 0) : 0;
+	return k->no_scan ? walk_range(k, k->vma.start, k->vma.end, 0, 0) : 0;
 }
 
 static u32 vm_flag(const char *two)
@@ -527,9 +541,14 @@ static int kpage_open(struct walker *k, pid_t pid)
 	k->pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (k->pagemap < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
+	if (privilege_missing(NEED_ADMIN)) {
+		k->no_frames = 1;
+		return 0;
+	}
 	k->kflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
 	k->kcount = open("/proc/kpagecount", O_RDONLY | O_CLOEXEC);
-	return k->kflags < 0 || k->kcount < 0 ? -EPERM : 0;
+	k->no_frames = k->kflags < 0 || k->kcount < 0;
+	return 0;
 }
 
 int snapshot_take(pid_t pid, u32 space, u32 walk_id, struct trace_writer *w, snapshot_seq_fn seq,

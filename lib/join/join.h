@@ -25,6 +25,10 @@ extern const struct cost_column cost_columns[COST_MAX];
 /* Index of a column, or -1; then *ret_near is the nearest name. */
 int cost_find(const char *name, const char **ret_near);
 
+struct report;
+/* Why a column has no evidence in this recording, NULL when it may have. */
+const char *cost_absent(const struct report *r, enum cost_id id);
+
 /* value = exact + inferred + sampled. known 0: no evidence, printed as - and null. */
 struct cost {
 	s64 exact, inferred, sampled;
@@ -127,6 +131,8 @@ struct report {
 		const char *capability, *provider, *stability, *reason;
 	} hooks[32];
 	size_t nr_hooks;
+	int no_frames; /* pages whose number of mappings is unknown were met */
+	const char *no_map, *no_fault; /* why these were not recorded, NULL: they were */
 	struct loss_cause losses[MP_LOSS_MAX];
 	struct mark *marks;
 	size_t nr_marks;

@@ -137,6 +137,20 @@ static int note_mark(struct replay *p, const struct mp_hdr *rec)
 	return 0;
 }
 
+static void note_absent(struct replay *p, const struct mp_ev_hook *hook)
+{
+	const char *what = replay_text(p, hook->capability), *why = replay_text(p, hook->reason);
+
+	if (hook->provider || !what)
+		return;
+	if (!strcmp(what, "map")) {
+		p->blind = 1;
+		p->r->no_map = why ? why : "not recorded";
+	} else if (!strcmp(what, "fault")) {
+		p->r->no_fault = why ? why : "not recorded";
+	}
+}
+
 static int note(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_session *ses = trace_body(rec, session);
@@ -155,6 +169,7 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		r->arch = replay_text(p, ses->arch);
 		break;
 	case MP_EV_HOOK:
+		note_absent(p, hook);
 		if (r->nr_hooks == 32)
 			break;
 		r->hooks[r->nr_hooks].capability = replay_text(p, hook->capability);

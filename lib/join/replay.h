@@ -92,6 +92,7 @@ struct replay {
 	u32 nr_races;
 	u64 *shared_pfns; /* ids of the final picture's shared pages: unique counts each once */
 	size_t nr_pfns, cap_pfns;
+	int blind; /* no mapping call was seen: an owner may have changed unseen */
 	u64 first_ns, last_ns, last_walk_ns;
 	int err;
 };

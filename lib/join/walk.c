@@ -132,7 +132,7 @@ static int owner_exact(struct replay *p, const struct origin *o)
 {
 	struct space_state *s = space_get(p, o->space);
 
-	if (o->kind == ORIGIN_FAULT)
+	if (o->kind == ORIGIN_FAULT || p->blind)
 		return 0;
 	if (o->kind == ORIGIN_PREEXISTING && o->class_name)
 		return 0;
@@ -210,6 +210,8 @@ static void charge_pages(struct replay *p, u32 owner, const struct mp_ev_run *ru
 		return;
 	charge(p, owner, COST_RESIDENT, bytes, race);
 	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)), race);
+	if (!run->mapcount)
+		p->r->no_frames = 1;
 	if (run->flags & MP_PAGE_THP)
 		charge(p, owner, COST_THP, bytes, race);
 	if (n > 1) {
@@ -339,6 +341,16 @@ int walk_finish(struct replay *p, u32 space, int final)
 	return p->err;
 }
 
+const char *cost_absent(const struct report *r, enum cost_id id)
+{
+	if (id == COST_PSS || id == COST_UNIQUE || id == COST_SHARED)
+		return r->no_frames ? "page frame numbers were hidden: CAP_SYS_ADMIN missing"
+				    : NULL;
+	if (id == COST_LIVE)
+		return r->no_map;
+	return cost_columns[id].kind == COST_FLOW && id != COST_GROWN ? r->no_fault : NULL;
+}
+
 /* ---- the law ---- */
 
 void walk_check(struct replay *p, const struct mp_hdr *rec)
@@ -404,7 +416,9 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 	if (!p->r->has_walk)
 		return;
 	for (c = 0; c < COST_MAX; c++)
-		if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN)
+		if (cost_absent(p->r, (enum cost_id)c))
+			memset(&ret[c], 0, sizeof(ret[c]));
+		else if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN)
 			ret[c].known = 1;
 	ret[COST_GROWN] = ret[COST_RESIDENT];
 	cost_add(&ret[COST_GROWN], exact ? -start : 0, exact ? 0 : -start);
@@ -439,8 +453,16 @@ void walk_judge(struct replay *p, struct report *r)
 	r->check[COST_PSS].attributed >>= PSS_SHIFT;
 	r->check[COST_PSS].unattributed >>= PSS_SHIFT;
 	r->check[COST_PSS].tolerance = 1024 * p->nr_pictured;
-	for (c = 0; c < COST_MAX; c++)
+	for (c = 0; c < COST_MAX; c++) {
+		const char *absent = cost_absent(r, (enum cost_id)c);
+
+		if (r->check[c].judged && absent) {
+			r->check[c].judged = 0;
+			r->check[c].status = CHECK_UNJUDGED;
+			r->check[c].reason = absent;
+		}
 		if (r->check[c].judged)
 			judge(&r->check[c],
 			      (s64)(r->check[c].attributed + r->check[c].unattributed), r->stable);
+	}
 }

@@ -48,15 +48,19 @@ static json_t *columns(const struct report *r)
 	int i;
 
 	for (i = 0; i < COST_MAX; i++) {
-		int have = r->has_walk || cost_columns[i].kind == COST_FLOW;
+		const char *absent = cost_absent(r, (enum cost_id)i);
+		int have;
+
+		if (!absent && !r->has_walk && cost_columns[i].kind == COST_STOCK)
+			absent = "no picture was taken";
+		have = !absent;
 
 		json_object_set_new(
 			all, cost_columns[i].name,
 			json_pack("{s:s, s:s, s:b, s:b, s:o, s:s}", "unit", cost_columns[i].unit,
 				  "kind", cost_columns[i].kind == COST_STOCK ? "stock" : "flow",
 				  "additive", cost_columns[i].additive, "available", have, "reason",
-				  have ? json_null() : json_string("no picture was taken"), "doc",
-				  cost_columns[i].doc));
+				  json_text(absent), "doc", cost_columns[i].doc));
 	}
 	return all;
 }
@@ -69,6 +73,13 @@ static json_t *checks(const struct report *r)
 	for (i = 0; i < COST_MAX; i++) {
 		const struct check *c = &r->check[i];
 
+		if (c->status == CHECK_UNJUDGED)
+			json_object_set_new(all, cost_columns[i].name,
+					    json_pack("{s:I, s:n, s:n, s:n, s:s, s:s, s:s}",
+						      "kernel", (json_int_t)c->kernel, "attributed",
+						      "unattributed", "residual", "scope", "space",
+						      "status", check_status_names[c->status],
+						      "reason", c->reason));
 		if (!c->judged)
 			continue;
 		json_object_set_new(all, cost_columns[i].name,

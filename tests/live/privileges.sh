@@ -18,17 +18,17 @@ without() {
 	drop=$(printf ',-%s' "$@")
 	echo setpriv --bounding-set="${drop#,}" --inh-caps="${drop#,}"
 }
-no="$mp no privilege to load BPF programs:"
+no="memprov: top: no privilege to load BPF programs:"
 # Split into words on purpose.
 # shellcheck disable=SC2046
 says 1 "$no CAP_BPF missing: run as root or grant it" \
-	$(without sys_admin bpf) "$memprov" record -o "$trace" -- true
+	$(without sys_admin bpf) "$memprov" top --batch 1 -- true
 # shellcheck disable=SC2046
 says 1 "$no CAP_PERFMON missing: run as root or grant it" \
-	$(without sys_admin perfmon) "$memprov" record -o "$trace" -- true
+	$(without sys_admin perfmon) "$memprov" top --batch 1 -- true
 # shellcheck disable=SC2046
 says 1 "$no CAP_BPF, CAP_PERFMON missing: run as root or grant it" \
-	$(without sys_admin bpf perfmon) "$memprov" record -o "$trace" -- true
+	$(without sys_admin bpf perfmon) "$memprov" top --batch 1 -- true
 
 # whoami FILE: what CMD sees of itself.
 cat >whoami.py <<'END'
