@@ -171,6 +171,16 @@ int memprov_total(const struct memprov_report *r, const char *column, struct mem
 	return c < 0 ? c : value(&report_of(r)->total[c], ret);
 }
 
+int memprov_class(const struct memprov_report *r, const char *name, struct memprov_value *ret)
+{
+	int c;
+
+	for (c = 0; c < CLASS_MAX; c++)
+		if (!strcmp(name, mem_class_names[c]))
+			return value(&report_of(r)->classes[c], ret);
+	return fail(-ENOENT, "no class '%s'", name);
+}
+
 int memprov_check(const struct memprov_report *r, const char *column, struct memprov_check *ret)
 {
 	int c = column_of(column);

@@ -76,6 +76,10 @@ int memprov_cost(const struct memprov_row *row, const char *column, struct mempr
 /* The same over all rows. */
 int memprov_total(const struct memprov_report *r, const char *column, struct memprov_value *ret);
 
+/* As memprov_total() for the bytes of resident in one class; each byte is in exactly one: live
+ * freed slack preexisting file shmem stack special unattributed. -ENOENT: no such class. */
+int memprov_class(const struct memprov_report *r, const char *name, struct memprov_value *ret);
+
 /* A sum over all rows beside the kernel's own figure, which no row was computed from. */
 struct memprov_check {
 	uint64_t kernel, kernel_before; /* read after and before the pages were looked at */

@@ -31,6 +31,18 @@ const char *const origin_kind_names[ORIGIN_KINDS] = {
 	[ORIGIN_UNATTRIBUTED] = "unattributed",
 };
 
+const char *const mem_class_names[CLASS_MAX] = {
+	[CLASS_LIVE] = "live",
+	[CLASS_FREED] = "freed",
+	[CLASS_SLACK] = "slack",
+	[CLASS_PREEXISTING] = "preexisting",
+	[CLASS_FILE] = "file",
+	[CLASS_SHMEM] = "shmem",
+	[CLASS_STACK] = "stack",
+	[CLASS_SPECIAL] = "special",
+	[CLASS_UNATTRIBUTED] = "unattributed",
+};
+
 const char *const check_status_names[] = {
 	[CHECK_OK] = "ok",
 	[CHECK_RESIDUAL] = "residual",

@@ -68,6 +68,23 @@ enum origin_kind {
 };
 extern const char *const origin_kind_names[ORIGIN_KINDS];
 
+/* Every resident byte is in exactly one, by the mapping it lies in, whoever owns it. Without an
+ * allocator's evidence live is a mapping that still exists, and freed and slack are unknown parts
+ * of it. */
+enum mem_class {
+	CLASS_LIVE,
+	CLASS_FREED,
+	CLASS_SLACK,
+	CLASS_PREEXISTING,
+	CLASS_FILE,
+	CLASS_SHMEM,
+	CLASS_STACK,
+	CLASS_SPECIAL,
+	CLASS_UNATTRIBUTED,
+	CLASS_MAX
+};
+extern const char *const mem_class_names[CLASS_MAX];
+
 struct frame {
 	u64 addr, offset;
 	u32 line;
@@ -145,7 +162,7 @@ struct report {
 	} live;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
-	u64 class_bytes[ORIGIN_KINDS];
+	struct cost classes[CLASS_MAX]; /* of resident */
 	struct trace_reader *reader; /* of a file: strings live here */
 };
 

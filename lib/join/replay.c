@@ -224,7 +224,7 @@ static void forget_picture(struct replay *p)
 	for (i = 0; i < p->nr_spaces; i++)
 		p->spaces[i].pictured = 0;
 	memset(p->r->check, 0, sizeof(p->r->check));
-	memset(p->r->class_bytes, 0, sizeof(p->r->class_bytes));
+	memset(p->r->classes, 0, sizeof(p->r->classes));
 	if (p->shared_pfns)
 		memset(p->shared_pfns, 0, p->cap_pfns * sizeof(*p->shared_pfns));
 	p->nr_pfns = p->nr_pictured = p->nr_races = 0;

@@ -163,6 +163,35 @@ static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, in
 		cost_add(&o->cost[id], 0, amount);
 }
 
+static enum mem_class class_of(enum origin_kind mapping)
+{
+	switch (mapping) {
+	case ORIGIN_MMAP:
+	case ORIGIN_BRK:
+		return CLASS_LIVE;
+	case ORIGIN_FILE:
+		return CLASS_FILE;
+	case ORIGIN_SHMEM:
+		return CLASS_SHMEM;
+	case ORIGIN_STACK:
+		return CLASS_STACK;
+	case ORIGIN_SPECIAL:
+		return CLASS_SPECIAL;
+	case ORIGIN_PREEXISTING:
+		return CLASS_PREEXISTING;
+	default:
+		return CLASS_UNATTRIBUTED;
+	}
+}
+
+static void charge_class(struct replay *p, u32 mapping, s64 bytes, int race)
+{
+	const struct origin *o = &p->origins[mapping];
+	int exact = !race && owner_exact(p, o);
+
+	cost_add(&p->r->classes[class_of(o->kind)], exact ? bytes : 0, exact ? 0 : bytes);
+}
+
 static int pfn_first(struct replay *p, u64 id)
 {
 	size_t i;
@@ -196,8 +225,8 @@ static int pfn_first(struct replay *p, u64 id)
 }
 
 /* pages pages from addr, all of one run and one owner. */
-static void charge_pages(struct replay *p, u32 owner, const struct mp_ev_run *run, u64 addr,
-			 u64 pages)
+static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct mp_ev_run *run,
+			 u64 addr, u64 pages)
 {
 	s64 bytes = (s64)(pages * MP_PAGE_SIZE), unique = bytes;
 	u32 n = run->mapcount ? run->mapcount : 1;
@@ -221,19 +250,19 @@ static void charge_pages(struct replay *p, u32 owner, const struct mp_ev_run *ru
 				unique += MP_PAGE_SIZE;
 	}
 	charge(p, owner, COST_UNIQUE, unique, race);
-	if (p->origins[owner].kind == ORIGIN_MMAP || p->origins[owner].kind == ORIGIN_BRK)
+	if (class_of(p->origins[mapping].kind) == CLASS_LIVE)
 		charge(p, owner, COST_LIVE, bytes, race);
-	p->r->class_bytes[p->origins[owner].kind] += (u64)bytes;
+	charge_class(p, mapping, bytes, race);
 }
 
 /* The first picture of a space is where growth counts from; it may be the last one too. */
-static void charge_part(struct replay *p, u32 owner, const struct mp_ev_run *run, u64 from, u64 to,
-			int first, int final)
+static void charge_part(struct replay *p, u32 owner, u32 mapping, const struct mp_ev_run *run,
+			u64 from, u64 to, int first, int final)
 {
 	if (first && run->flags & MP_PAGE_RESIDENT)
 		p->origins[owner].resident_start += to - from;
 	if (final)
-		charge_pages(p, owner, run, from, (to - from) / MP_PAGE_SIZE);
+		charge_pages(p, owner, mapping, run, from, (to - from) / MP_PAGE_SIZE);
 }
 
 static void charge_range(struct replay *p, u32 space, u32 mapping, const struct mp_ev_run *run,
@@ -245,12 +274,12 @@ static void charge_range(struct replay *p, u32 space, u32 mapping, const struct 
 	for (; at < end; at += MP_PAGE_SIZE) {
 		next = page_owner(p, space, at, mapping);
 		if (owner && next != owner) {
-			charge_part(p, owner, run, from, at, first, final);
+			charge_part(p, owner, mapping, run, from, at, first, final);
 			from = at;
 		}
 		owner = next;
 	}
-	charge_part(p, owner, run, from, end, first, final);
+	charge_part(p, owner, mapping, run, from, end, first, final);
 }
 
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
@@ -448,6 +477,10 @@ void walk_judge(struct replay *p, struct report *r)
 			else
 				r->check[c].attributed += value;
 		}
+	}
+	for (c = 0; c < CLASS_MAX; c++) {
+		r->classes[c].known = r->has_walk && c != CLASS_FREED && c != CLASS_SLACK;
+		r->classes[c].hi = cost_value(&r->classes[c]);
 	}
 	whole_bytes(&r->total[COST_PSS]);
 	r->check[COST_PSS].attributed >>= PSS_SHIFT;

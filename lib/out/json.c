@@ -177,12 +177,15 @@ static json_t *row_json(const struct row *row)
 
 int out_json(FILE *f, const struct report *r, const struct out_opts *o)
 {
-	json_t *root = json_object(), *rows = json_array(), *totals = json_object();
+	json_t *root = json_object(), *rows = json_array(), *totals = json_object(),
+	       *classes = json_object();
 	size_t i;
 	int c, err;
 
 	for (c = 0; c < COST_MAX; c++)
 		json_object_set_new(totals, cost_columns[c].name, value(&r->total[c]));
+	for (c = 0; c < CLASS_MAX; c++)
+		json_object_set_new(classes, mem_class_names[c], value(&r->classes[c]));
 	for (i = 0; i < r->nr_rows && (!o->rows || i < o->rows); i++)
 		json_array_append_new(rows, row_json(&r->rows[i]));
 	json_object_set_new(root, "schema", json_string("memprov-report/1"));
@@ -194,6 +197,7 @@ int out_json(FILE *f, const struct report *r, const struct out_opts *o)
 	json_object_set_new(root, "recordings", json_pack("[o]", recording(r)));
 	json_object_set_new(root, "check", checks(r));
 	json_object_set_new(root, "totals", totals);
+	json_object_set_new(root, "classes", classes);
 	json_object_set_new(root, "rows_total", json_integer((json_int_t)r->nr_rows));
 	json_object_set_new(root, "rows", rows);
 	err = json_dumpf(root, f, JSON_INDENT(1)) ? -EIO : 0;

@@ -69,6 +69,27 @@ static void marks(FILE *f, const struct report *r)
 		fprintf(f, "  ... %zu more marks; --format json has all\n", r->nr_marks - i);
 }
 
+/* What has no evidence is no term of the sum: freed and slack are then inside live. */
+static void classes(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	static const char *const words[CLASS_MAX] = {
+		[CLASS_PREEXISTING] = "before recording",
+		[CLASS_FILE] = "files",
+		[CLASS_STACK] = "stacks",
+	};
+	const char *sep = " =";
+	int c;
+
+	fprintf(f, "  Rss %s", amount(o, cost_value(&r->total[COST_RESIDENT])));
+	for (c = 0; c < CLASS_MAX; c++) {
+		if (!r->classes[c].known)
+			continue;
+		fprintf(f, "%s %s %s", sep, words[c] ? words[c] : mem_class_names[c],
+			amount(o, cost_value(&r->classes[c])));
+		sep = " +";
+	}
+}
+
 static void header(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const struct check *c = &r->check[COST_RESIDENT];
@@ -101,18 +122,8 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		fputs("  no picture in the file: stocks are unknown\n", f);
 		return;
 	}
-	fprintf(f,
-		"  Rss %s = live %s + before recording %s + faulted since %s + files %s + shmem %s "
-		"+ stacks %s + special %s + unattributed %s   [kernel ",
-		amount(o, cost_value(&r->total[COST_RESIDENT])),
-		amount(o, (s64)(r->class_bytes[ORIGIN_MMAP] + r->class_bytes[ORIGIN_BRK])),
-		amount(o, (s64)r->class_bytes[ORIGIN_PREEXISTING]),
-		amount(o, (s64)r->class_bytes[ORIGIN_FAULT]),
-		amount(o, (s64)r->class_bytes[ORIGIN_FILE]),
-		amount(o, (s64)r->class_bytes[ORIGIN_SHMEM]),
-		amount(o, (s64)r->class_bytes[ORIGIN_STACK]),
-		amount(o, (s64)r->class_bytes[ORIGIN_SPECIAL]),
-		amount(o, (s64)r->class_bytes[ORIGIN_UNATTRIBUTED]));
+	classes(f, r, o);
+	fputs("   [kernel ", f);
 	if (c->kernel_before != c->kernel)
 		fprintf(f, "%s to ", amount(o, (s64)c->kernel_before));
 	fprintf(f, "%s%s, residual %lld B%s]\n", amount(o, (s64)c->kernel),
