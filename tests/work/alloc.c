@@ -20,7 +20,7 @@
 #define OBJECT	  (13 * 47) /* pages */
 #define THREADS	  2
 #define DECOY	  (3 * 1024 + 7) /* pages: 12 MiB and some */
-#define BIG_DECOY (64ul << 20) /* without its last page */
+#define BIG_DECOY (16 * 1024) /* pages: 64 MiB */
 
 static pthread_barrier_t filled;
 static char bss[BSS], *large;
@@ -73,20 +73,31 @@ static void objects(void)
 	touch(p, OBJECT + 2);
 }
 
-/* No allocator's, though like one's: without reserve, with a part that is closed. Each is cut off
- * from its neighbours, or the kernel could make one mapping of them. */
+/* A closed mapping between two pages that may be read: the kernel makes one mapping of neighbours
+ * that have the same access and flags. */
+static char *walled(size_t pages, int flags)
+{
+	char *p = map_at(NULL, (pages + 2) * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+			 -1);
+
+	if (mprotect(p + page, pages * page, PROT_NONE))
+		die("mprotect");
+	return p + page;
+}
+
+static void use(char *p, size_t pages)
+{
+	if (mprotect(p, pages * page, PROT_READ | PROT_WRITE))
+		die("mprotect");
+	touch(p, pages);
+}
+
+/* No allocator's, though like one's: without reserve, with a part that is closed. */
 static size_t decoys(void)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	char *p = map_anon(DECOY * page);
-
-	touch(p, DECOY);
-	p = map_at(NULL, DECOY * page, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1);
-	touch(p, DECOY);
-	p = map_at(NULL, BIG_DECOY - page, PROT_NONE, flags | MAP_NORESERVE, -1);
-	if (mprotect(p + page, DECOY * page, PROT_READ | PROT_WRITE))
-		die("mprotect");
-	touch(p + page, DECOY);
+	use(walled(DECOY, 0), DECOY);
+	use(walled(DECOY, MAP_NORESERVE), DECOY);
+	use(walled(BIG_DECOY, MAP_NORESERVE), DECOY);
 	return 3 * DECOY * page;
 }
 
