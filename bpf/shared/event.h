@@ -106,7 +106,16 @@ enum mp_page_flags {
 	MP_PAGE_YOUNG = 64,
 	MP_PAGE_DIRTY = 128,
 	MP_PAGE_KSM = 256,
+	MP_PAGE_CHARGED = 4096, /* to the recorded cgroup, and in no picture of this round before */
 };
+
+enum mp_cgroup_when { MP_CGROUP_START = 0, MP_CGROUP_BEFORE = 1, MP_CGROUP_AFTER = 2 };
+enum mp_cgroup_flags {
+	MP_CGROUP_ROOT = 1, /* the whole hierarchy: no counter, the kernel adds up memory.stat */
+	MP_CGROUP_PAGES = 2, /* every page of the machine was asked whose it is */
+};
+enum mp_stat_unit { MP_UNIT_NUMBER = 0, MP_UNIT_BYTES = 1, MP_UNIT_US = 2 };
+enum mp_stat_state { MP_STAT_VALUE = 0, MP_STAT_UNLIMITED = 1 };
 
 #define MP_STACK_DEPTH 127
 #define MP_STRING_MAX  4096
