@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/target.h"
+#include "lib/capture/group.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
@@ -71,8 +72,8 @@ static u64 parse_size(const char *text)
 
 static int usage(void)
 {
-	fputs("usage: memprov record -p PID[,PID] | --comm NAME | --cgroup DIR | -a | -- CMD "
-	      "ARG...\n"
+	fputs("usage: memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | "
+	      "-- CMD ARG...\n"
 	      "                      [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] "
 	      "[--ring SIZE] [--strict]\n"
 	      "                      [--user NAME] [--dry-run] [-v]\n",
@@ -223,6 +224,11 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 	if (recorder_end_command(r))
 		fail("record", "%s (%d) goes on after SIGTERM: end it yourself", o->target.argv[0],
 		     (int)recorder_pid(r));
+	if (o->target.group && group_error(o->target.group)[0]) {
+		fail("record", "%s", group_error(o->target.group));
+		if (err)
+			return 1;
+	}
 	if (err)
 		return failed(o, err);
 	if (recorder_status(r))
@@ -238,6 +244,7 @@ static int record(const struct options *o, struct trace_writer *w)
 		.pids = o->target.pids,
 		.nr_pids = o->target.nr_pids,
 		.tree = o->target.tree,
+		.group = o->target.group,
 		.argv = o->target.argv,
 		.path = o->output,
 		.user = o->target.user,

@@ -122,6 +122,16 @@ static int print(const struct options *o, const struct report *r, const struct o
 	return err ? fail("report", "cannot write: %s", strerror(-err)) : 0;
 }
 
+static int check_column(const struct report *r, int column)
+{
+	const char *absent = cost_absent(r, (enum cost_id)column);
+
+	if (!absent)
+		return 0;
+	return fail("report", "column %s is absent: %s; the nearest is %s",
+		    cost_columns[column].name, absent, r->has_walk ? "resident" : "faulted");
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct options o = {.input = "memprov.data", .group = "stack", .rows = 40};
@@ -133,11 +143,19 @@ int cmd_report(int argc, char **argv)
 	if (status)
 		return status;
 	out.column = columns_by("report", o.by);
-	if (out.column < 0 || columns_pick("report", o.columns, out.column, columns))
+	if (out.column < 0)
 		return 1;
 	err = join_file(o.input, o.owner, &r);
 	if (err)
 		return fail_trace("report", o.input, err);
+	/* Of a cgroup, what it is charged comes first: most of it may be in no process. */
+	if (!o.by && r->total[COST_CHARGED].known)
+		out.column = COST_CHARGED;
+	if (columns_pick("report", o.columns, out.column, columns) ||
+	    (o.by && check_column(r, out.column))) {
+		join_free(&r);
+		return 1;
+	}
 	if (o.format && !strcmp(o.format, "json"))
 		o.rows = 0;
 	out.bytes = o.bytes;

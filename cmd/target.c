@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/target.h"
 #include "cmd/user.h"
+#include "lib/capture/group.h"
 #include "lib/capture/snapshot.h"
 
 static int parse_pids(struct target *t, const char *text)
@@ -32,23 +33,35 @@ static int parse_pids(struct target *t, const char *text)
 	return 0;
 }
 
-/* Every process of a cgroup, v1 or v2, named by its folder. */
-static int add_cgroup(struct target *t, const char *verb, const char *dir)
+static int add_pid(void *ctx, pid_t pid)
 {
-	char path[4200];
-	long pid;
-	FILE *f;
+	struct target *t = ctx;
 
-	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
-	f = fopen(path, "re");
-	if (!f)
-		return fail(verb, "%s: %s: give the cgroup's folder under /sys/fs/cgroup", path,
-			    strerror(errno));
-	while (t->nr_pids < TARGET_PIDS_MAX && fscanf(f, "%ld", &pid) == 1)
-		if (pid > 0 && pid != getpid())
-			t->pids[t->nr_pids++] = (pid_t)pid;
-	fclose(f);
-	return t->nr_pids ? 0 : fail(verb, "%s: no process in this cgroup", dir);
+	if (t->nr_pids < TARGET_PIDS_MAX)
+		t->pids[t->nr_pids++] = pid;
+	return 0;
+}
+
+/* Every process of a cgroup and of those below it. */
+static int add_cgroup(struct target *t, const char *verb, const char *spec)
+{
+	char msg[4 * 4096];
+	int err;
+
+	if (t->group)
+		return fail(verb, "--cgroup %s: one group at a time: name a common parent", spec);
+	err = group_open(spec, msg, sizeof(msg), &t->group);
+	if (err)
+		return fail(verb, "%s", err == -ENOMEM ? "out of memory" : msg);
+	err = group_each(t->group, add_pid, t);
+	if (err)
+		return fail(verb, "--cgroup %s: cannot list its processes: %s", spec,
+			    strerror(-err));
+	return t->nr_pids ? 0
+			  : fail(verb,
+				 "--cgroup %s: no process with memory in it: give a group "
+				 "that has some",
+				 spec);
 }
 
 /* comm NULL: every process that has memory of its own. */

@@ -9,9 +9,12 @@
 
 #define TARGET_PIDS_MAX 2048
 
+struct group;
+
 struct target {
 	pid_t pids[TARGET_PIDS_MAX];
 	int nr_pids, tree;
+	struct group *group; /* --cgroup; the process keeps it to its end */
 	char **argv; /* CMD; NULL when pids are followed */
 	const char *user_name; /* --user */
 	struct spawn_user user; /* whom CMD runs as: set by target_check */

@@ -52,7 +52,9 @@ static void on_signal(int sig)
 
 static int usage(void)
 {
-	fputs("usage: memprov top -p PID[,PID] | --comm NAME | --cgroup DIR | -a | -i FILE | -- "
+	fputs("usage: memprov top -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -i "
+	      "FILE "
+	      "| -- "
 	      "CMD "
 	      "ARG...\n"
 	      "                   [--tree] [--user NAME] [--by|-s COLUMN] [-d SECS] [--batch N] "
@@ -339,6 +341,7 @@ static int live(struct top *t)
 		.pids = t->o->target.pids,
 		.nr_pids = t->o->target.nr_pids,
 		.tree = t->o->target.tree,
+		.group = t->o->target.group,
 		.argv = t->o->target.argv,
 		.user = t->o->target.user,
 		.stop = &stop,

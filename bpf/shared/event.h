@@ -113,6 +113,7 @@ enum mp_cgroup_when { MP_CGROUP_START = 0, MP_CGROUP_BEFORE = 1, MP_CGROUP_AFTER
 enum mp_cgroup_flags {
 	MP_CGROUP_ROOT = 1, /* the whole hierarchy: no counter, the kernel adds up memory.stat */
 	MP_CGROUP_PAGES = 2, /* every page of the machine was asked whose it is */
+	MP_CGROUP_ASKED = 4, /* the pages of pictures are */
 };
 enum mp_stat_unit { MP_UNIT_NUMBER = 0, MP_UNIT_BYTES = 1, MP_UNIT_US = 2 };
 enum mp_stat_state { MP_STAT_VALUE = 0, MP_STAT_UNLIMITED = 1 };

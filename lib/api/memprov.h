@@ -106,7 +106,7 @@ const struct memprov_row *memprov_next(const struct memprov_report *r,
 				       const struct memprov_row *row);
 /* What --why takes: the same for every run of a build. */
 const char *memprov_row_id(const struct memprov_row *row);
-/* mmap brk stack fault file shmem special preexisting unattributed. */
+/* mmap brk stack fault file shmem memcg special preexisting unattributed. */
 const char *memprov_row_kind(const struct memprov_row *row);
 /* The file, object or class. NULL: the stack is the owner. */
 const char *memprov_row_name(const struct memprov_row *row);

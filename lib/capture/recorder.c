@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/capture/group.h"
 #include "lib/capture/mark.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
@@ -144,7 +145,8 @@ static int take(void *ctx, pid_t pid, u32 space)
 
 	if (!p)
 		return 0;
-	err = snapshot_take(pid, space, r->walk, r->w, seq_of, r->s, &shot);
+	err = snapshot_take(pid, space, r->walk, r->w, seq_of, r->s, group_pages(r->o->group),
+			    &shot);
 	if (err == -ESRCH || err == -ENOENT)
 		return 0; /* it went while we looked */
 	if (err == -EACCES) {
@@ -160,13 +162,27 @@ static int take(void *ctx, pid_t pid, u32 space)
 	return 0;
 }
 
+/* Somebody came into the cgroup otherwise than as a child of its processes. */
+static int adopt(void *ctx, pid_t pid)
+{
+	struct recorder *r = ctx;
+	s64 space = session_has(r->s, pid) ? 0 : session_add(r->s, pid);
+
+	return space < 0 ? (int)space : 0;
+}
+
 static int take_all(struct recorder *r)
 {
 	u64 period;
-	int err;
+	int err = 0;
 
 	r->walk_cost_ns = r->resident = 0;
-	err = session_each(r->s, take, r);
+	if (r->o->group)
+		err = group_round(r->o->group);
+	if (!err && r->o->group)
+		err = group_each(r->o->group, adopt, r);
+	if (!err)
+		err = session_each(r->s, take, r);
 	/* At most 2% of a core for the rolling picture. */
 	period = r->walk_cost_ns * 50;
 	r->next_walk_ns = now_ns() + (period > 1000000000ull ? period : 1000000000ull);
@@ -295,10 +311,21 @@ static int add_all(struct recorder *r)
 	return err;
 }
 
+static int put_group(struct recorder *r)
+{
+	struct group *g = r->o->group;
+	int err = put_hook(r, "cgroup", group_pages(g) ? "kpagecgroup" : NULL, "documented ABI",
+			   group_pages_reason(g));
+
+	return err ? err : group_write(g, MP_CGROUP_START, session_seq(r->s), r->w);
+}
+
 int recorder_start(struct recorder *r)
 {
 	int err = add_all(r);
 
+	if (!err && r->o->group)
+		err = put_group(r);
 	if (err)
 		return err;
 	if (!r->child) {
@@ -367,13 +394,26 @@ int recorder_picture(struct recorder *r, u64 *ret_seq)
 	return err ? err : session_poll(r->s, 10);
 }
 
+/* The cgroup's figures before and after it: at its time, not at another. */
+static int last_picture(struct recorder *r)
+{
+	struct group *g = r->o->group;
+	int err = g ? group_write(g, MP_CGROUP_BEFORE, session_seq(r->s), r->w) : 0;
+
+	if (!err)
+		err = take_all(r);
+	if (!err && g)
+		err = group_write(g, MP_CGROUP_AFTER, session_seq(r->s), r->w);
+	return err;
+}
+
 int recorder_finish(struct recorder *r, const char *path)
 {
 	struct mp_ev_end end = {0};
 	int err;
 
 	r->walk++;
-	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : take_all(r);
+	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : last_picture(r);
 	if (!err)
 		err = take_marks(r);
 	mark_close(&r->marks);

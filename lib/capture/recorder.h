@@ -10,11 +10,13 @@
 #include "lib/capture/spawn.h"
 #include "lib/trace/trace.h"
 
+struct group;
 struct recorder;
 
 struct recorder_opts {
 	const pid_t *pids;
 	int nr_pids, tree;
+	struct group *group; /* the cgroup they are of, NULL: none */
 	char **argv; /* CMD to start and follow; NULL: pids */
 	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
 	struct spawn_user user; /* whom CMD runs as */

@@ -288,6 +288,18 @@ s64 session_add(struct session *s, pid_t pid)
 	return err ? err : (s64)space;
 }
 
+int session_has(const struct session *s, pid_t pid)
+{
+	u32 tgid = (u32)pid, space, i;
+
+	if (s->blind) {
+		for (i = 0; i < s->nr_pids && s->pids[i] != pid; i++)
+			;
+		return i < s->nr_pids;
+	}
+	return !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space);
+}
+
 u64 session_seq(const struct session *s)
 {
 	return __atomic_load_n(&s->skel->bss->mp_seq, __ATOMIC_SEQ_CST);

@@ -24,6 +24,8 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 int session_blind(const struct session *s);
 /* Follow a process from now on. Returns its space id (> 0) or -errno. */
 s64 session_add(struct session *s, pid_t pid);
+/* Is this process followed? */
+int session_has(const struct session *s, pid_t pid);
 /* The recording's order: the number of the last event that drew one. */
 u64 session_seq(const struct session *s);
 /* Calls fn once for each space that is alive, with one of its processes. Stops when fn returns

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/capture/pagecg.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/snapshot.h"
 
@@ -68,6 +69,7 @@ struct walker {
 	struct trace_writer *w;
 	int pagemap, kflags, kcount;
 	int no_frames; /* PFNs are hidden: presence is known, how often a page is mapped is not */
+	struct pagecg *charged; /* NULL: no cgroup is recorded */
 	int no_scan; /* PAGEMAP_SCAN is not there: read every entry */
 	struct vma vma;
 	struct mp_ev_run run; /* being grown; pages 0: none */
@@ -250,6 +252,7 @@ static u32 decode_blind(const struct walker *k, u64 e, int zero)
 static int decode_block(struct walker *k, u64 addr, u32 n, int huge, int zero)
 {
 	u64 kf[512], kc[512];
+	u8 first[512] = {0};
 	u32 i = 0, j, len;
 	int err = 0;
 
@@ -277,11 +280,15 @@ static int decode_block(struct walker *k, u64 addr, u32 n, int huge, int zero)
 			memset(kf, 0xff, sizeof(kf));
 		if (kpage_read(k->kcount, pfn, kc, len))
 			memset(kc, 0, sizeof(kc));
+		if (k->charged)
+			err = pagecg_mark(k->charged, pfn, len, first);
 		for (j = 0; j < len && !err; j++) {
 			u32 flags = decode(&k->vma, k->entries[i + j], kf[j]);
 
 			if (flags && huge)
 				flags |= MP_PAGE_THP;
+			if (flags & MP_PAGE_RESIDENT && first[j])
+				flags |= MP_PAGE_CHARGED;
 			if (flags)
 				err = add_page(k, addr + (i + j) * MP_PAGE_SIZE, flags,
 					       kc[j] ? (u32)kc[j] : 1,
@@ -552,7 +559,7 @@ static int kpage_open(struct walker *k, pid_t pid)
 }
 
 int snapshot_take(pid_t pid, u32 space, u32 walk_id, struct trace_writer *w, snapshot_seq_fn seq,
-		  void *seq_ctx, struct snapshot **ret_s)
+		  void *seq_ctx, struct pagecg *charged, struct snapshot **ret_s)
 {
 	struct mp_ev_walk mark = {.id = walk_id, .end = 1, .provider = MP_WALK_PAGEMAP};
 	struct walker *k = calloc(1, sizeof(*k));
@@ -571,6 +578,7 @@ int snapshot_take(pid_t pid, u32 space, u32 walk_id, struct trace_writer *w, sna
 	s->walk = walk_id;
 	k->s = s;
 	k->w = w;
+	k->charged = charged;
 	err = kpage_open(k, pid);
 	if (err)
 		goto out;

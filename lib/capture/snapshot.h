@@ -9,6 +9,7 @@
 #include "lib/trace/trace.h"
 
 struct snapshot;
+struct pagecg;
 
 /* A thread of pid that still has its memory: /proc/PID shows nothing once the leader has exited.
  * Returns its tid, -ESRCH when there is no such process, 0 when no thread has memory (kernel
@@ -17,10 +18,11 @@ pid_t snapshot_thread(pid_t pid);
 
 typedef u64 (*snapshot_seq_fn)(void *ctx); /* draws the current sequence number */
 
-/* Take a picture of pid. Strings are interned in w, records stay in memory until written. -ESRCH
+/* Take a picture of pid. charged, if not NULL, says which pages are charged to the recorded cgroup.
+ * Strings are interned in w, records stay in memory until written. -ESRCH
  * when the process is gone or a kernel thread, -EPERM without PFNs (CAP_SYS_ADMIN). */
 int snapshot_take(pid_t pid, u32 space, u32 walk_id, struct trace_writer *w, snapshot_seq_fn seq,
-		  void *seq_ctx, struct snapshot **ret_s);
+		  void *seq_ctx, struct pagecg *charged, struct snapshot **ret_s);
 u64 snapshot_cost_ns(const struct snapshot *s);
 u64 snapshot_time_ns(const struct snapshot *s);
 u64 snapshot_resident(const struct snapshot *s); /* bytes */

@@ -299,6 +299,8 @@ static int reason_in(const struct report *r, const char *which, int column, char
 
 	if (c->kind == COST_STOCK && !r->has_walk)
 		return snprintf(buf, len, "%s has no picture: stocks are unknown", which);
+	if (cost_absent(r, (enum cost_id)column))
+		return snprintf(buf, len, "%s: %s", which, cost_absent(r, (enum cost_id)column));
 	if (!r->total[column].known)
 		return snprintf(buf, len, "%s has no evidence of %s", which, c->name);
 	if (c->kind == COST_FLOW && !r->duration_ns)

@@ -26,6 +26,7 @@ const char *const origin_kind_names[ORIGIN_KINDS] = {
 	[ORIGIN_FAULT] = "fault",
 	[ORIGIN_FILE] = "file",
 	[ORIGIN_SHMEM] = "shmem",
+	[ORIGIN_MEMCG] = "memcg",
 	[ORIGIN_SPECIAL] = "special",
 	[ORIGIN_PREEXISTING] = "preexisting",
 	[ORIGIN_UNATTRIBUTED] = "unattributed",
@@ -407,8 +408,10 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		s = space_get(p, rec->space);
 		if (s)
 			s->pictures++;
-		if (w->id == final_walk)
-			p->r->stable = (int)w->stable;
+		if (w->id == final_walk) {
+			p->unstable |= !w->stable;
+			p->r->stable = !p->unstable;
+		}
 		return 0;
 	default:
 		return 0;

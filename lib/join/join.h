@@ -54,6 +54,8 @@ static inline s64 cost_hi(const struct cost *c)
 	return open && c->hi > cost_value(c) ? c->hi : cost_value(c);
 }
 
+struct memcg;
+
 enum origin_kind {
 	ORIGIN_MMAP,
 	ORIGIN_BRK,
@@ -61,6 +63,7 @@ enum origin_kind {
 	ORIGIN_FAULT,
 	ORIGIN_FILE,
 	ORIGIN_SHMEM,
+	ORIGIN_MEMCG,
 	ORIGIN_SPECIAL,
 	ORIGIN_PREEXISTING,
 	ORIGIN_UNATTRIBUTED,
@@ -114,6 +117,7 @@ struct check {
 	u64 kernel, kernel_before, attributed, unattributed, tolerance;
 	s64 residual;
 	enum check_status status;
+	const char *scope; /* NULL: space */
 	const char *reason;
 };
 
@@ -163,6 +167,7 @@ struct report {
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
 	struct cost classes[CLASS_MAX]; /* of resident */
+	struct memcg *memcg; /* NULL: no cgroup was recorded; see memcg.h */
 	struct trace_reader *reader; /* of a file: strings live here */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/join/live.h"
+#include "lib/join/memcg.h"
 #include "lib/join/shape.h"
 
 static const char *const loss_names[MP_LOSS_MAX] = {
@@ -167,6 +168,7 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		r->host = replay_text(p, ses->host);
 		r->kernel = replay_text(p, ses->kernel);
 		r->arch = replay_text(p, ses->arch);
+		p->nr_cpus = ses->nr_cpus;
 		break;
 	case MP_EV_HOOK:
 		note_absent(p, hook);
@@ -187,6 +189,9 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		return note_loss(p, rec->space, loss);
 	case MP_EV_MARK:
 		return note_mark(p, rec);
+	case MP_EV_CGROUP:
+	case MP_EV_CGROUP_STAT:
+		return memcg_note(p, rec);
 	default:
 		break;
 	}
@@ -228,7 +233,7 @@ static void forget_picture(struct replay *p)
 	if (p->shared_pfns)
 		memset(p->shared_pfns, 0, p->cap_pfns * sizeof(*p->shared_pfns));
 	p->nr_pfns = p->nr_pictured = p->nr_races = 0;
-	p->r->stable = 0;
+	p->r->stable = p->unstable = 0;
 }
 
 int add_race(struct replay *p, u32 space, u64 start, u64 end)
@@ -352,6 +357,8 @@ int replay_step(struct replay *p, u64 seq)
 		n--;
 	p->open = seq != ~0ull;
 	err = run(p, n);
+	if (!err)
+		err = memcg_rows(p);
 	p->applied = seq;
 	if (!err)
 		err = drop(p, n);
@@ -405,6 +412,9 @@ int replay_report(struct replay *p, struct report **ret_r)
 	err = copy_marks(r);
 	if (err)
 		r->marks = NULL;
+	r->memcg = NULL;
+	if (!err)
+		err = memcg_copy(p->r->memcg, &r->memcg);
 	if (!err)
 		err = add_targets(p, r);
 	if (!err)
@@ -511,6 +521,7 @@ void join_free(struct report **r)
 	free((*r)->rows);
 	free((*r)->targets);
 	free((*r)->marks);
+	memcg_free(&(*r)->memcg);
 	trace_reader_close(&(*r)->reader);
 	free(*r);
 	*r = NULL;

@@ -94,6 +94,8 @@ struct replay {
 	size_t nr_pfns, cap_pfns;
 	int blind; /* no mapping call was seen: an owner may have changed unseen */
 	u64 first_ns, last_ns, last_walk_ns;
+	u32 nr_cpus;
+	int unstable; /* a space ran on while the final picture was taken */
 	int err;
 };
 
@@ -145,6 +147,14 @@ void walk_check(struct replay *p, const struct mp_hdr *rec);
 void walk_costs(struct replay *p, const struct origin *o, struct cost *ret);
 /* Totals and checks. */
 void walk_judge(struct replay *p, struct report *r);
+
+/* memcg.c: the recorded cgroup. note: records of it; rows: what no process of it maps; judge: its
+ * check, once the columns are summed up. */
+int memcg_note(struct replay *p, const struct mp_hdr *rec);
+int memcg_rows(struct replay *p);
+void memcg_judge(struct report *r);
+int memcg_copy(const struct memcg *m, struct memcg **ret_m);
+void memcg_free(struct memcg **m);
 
 /* names.c: a row with frames for every origin that costs something. */
 int names_attach(struct replay *p, struct report *r);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/join/memcg.h"
 #include "lib/join/shape.h"
 
 #define PSS_SHIFT 12
@@ -224,6 +225,12 @@ static int pfn_first(struct replay *p, u64 id)
 	return 1;
 }
 
+/* Did the pictures ask which pages are charged to the recorded cgroup? */
+static int knows_charges(const struct replay *p)
+{
+	return p->r->memcg && p->r->memcg->flags & MP_CGROUP_ASKED;
+}
+
 /* pages pages from addr, all of one run and one owner. */
 static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct mp_ev_run *run,
 			 u64 addr, u64 pages)
@@ -238,6 +245,8 @@ static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct 
 	if (!(run->flags & MP_PAGE_RESIDENT))
 		return;
 	charge(p, owner, COST_RESIDENT, bytes, race);
+	if (run->flags & MP_PAGE_CHARGED && knows_charges(p))
+		charge(p, owner, COST_CHARGED, bytes, race);
 	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)), race);
 	if (!run->mapcount)
 		p->r->no_frames = 1;
@@ -377,6 +386,8 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 				    : NULL;
 	if (id == COST_LIVE)
 		return r->no_map;
+	if (id == COST_CHARGED)
+		return r->memcg ? NULL : "no cgroup was recorded: record with --cgroup";
 	return cost_columns[id].kind == COST_FLOW && id != COST_GROWN ? r->no_fault : NULL;
 }
 
@@ -436,6 +447,14 @@ static void whole_bytes(struct cost *pss)
 	pss->inferred >>= PSS_SHIFT;
 }
 
+/* What a cgroup is charged beyond its processes' pages is in no page table. */
+static int has_evidence(const struct replay *p, const struct origin *o, int c)
+{
+	if (c == COST_CHARGED)
+		return o->kind != ORIGIN_MEMCG && knows_charges(p);
+	return o->kind != ORIGIN_MEMCG && (cost_columns[c].kind == COST_STOCK || c == COST_GROWN);
+}
+
 void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 {
 	s64 start = (s64)o->resident_start;
@@ -447,8 +466,10 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 	for (c = 0; c < COST_MAX; c++)
 		if (cost_absent(p->r, (enum cost_id)c))
 			memset(&ret[c], 0, sizeof(ret[c]));
-		else if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN)
-			ret[c].known = 1;
+		else
+			ret[c].known |= has_evidence(p, o, c);
+	if (o->kind == ORIGIN_MEMCG)
+		return;
 	ret[COST_GROWN] = ret[COST_RESIDENT];
 	cost_add(&ret[COST_GROWN], exact ? -start : 0, exact ? 0 : -start);
 	whole_bytes(&ret[COST_PSS]);
@@ -498,4 +519,5 @@ void walk_judge(struct replay *p, struct report *r)
 			judge(&r->check[c],
 			      (s64)(r->check[c].attributed + r->check[c].unattributed), r->stable);
 	}
+	memcg_judge(r);
 }

@@ -65,34 +65,35 @@ static json_t *columns(const struct report *r)
 	return all;
 }
 
+/* kernel 0: it was not read. What was not judged has no sums to compare. */
+static json_t *check(const struct check *c)
+{
+	int judged = c->judged && c->status != CHECK_UNJUDGED;
+	json_t *j = json_object();
+
+#define SET(name, known, value) \
+	json_object_set_new(j, name, known ? json_integer((json_int_t)(value)) : json_null())
+	SET("kernel", judged || c->kernel, c->kernel);
+	SET("kernel_before", judged, c->kernel_before);
+	SET("attributed", judged, c->attributed);
+	SET("unattributed", judged, c->unattributed);
+	SET("residual", judged, c->residual);
+	SET("tolerance", judged, c->tolerance);
+#undef SET
+	json_object_set_new(j, "scope", json_string(c->scope ? c->scope : "space"));
+	json_object_set_new(j, "status", json_string(check_status_names[c->status]));
+	json_object_set_new(j, "reason", json_string(c->reason ? c->reason : ""));
+	return j;
+}
+
 static json_t *checks(const struct report *r)
 {
 	json_t *all = json_object();
 	int i;
 
-	for (i = 0; i < COST_MAX; i++) {
-		const struct check *c = &r->check[i];
-
-		if (c->status == CHECK_UNJUDGED)
-			json_object_set_new(all, cost_columns[i].name,
-					    json_pack("{s:I, s:n, s:n, s:n, s:s, s:s, s:s}",
-						      "kernel", (json_int_t)c->kernel, "attributed",
-						      "unattributed", "residual", "scope", "space",
-						      "status", check_status_names[c->status],
-						      "reason", c->reason));
-		if (!c->judged)
-			continue;
-		json_object_set_new(all, cost_columns[i].name,
-				    json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}",
-					      "kernel", (json_int_t)c->kernel, "kernel_before",
-					      (json_int_t)c->kernel_before, "attributed",
-					      (json_int_t)c->attributed, "unattributed",
-					      (json_int_t)c->unattributed, "residual",
-					      (json_int_t)c->residual, "scope", "space",
-					      "tolerance", (json_int_t)c->tolerance, "status",
-					      check_status_names[c->status], "reason",
-					      c->reason ? c->reason : ""));
-	}
+	for (i = 0; i < COST_MAX; i++)
+		if (r->check[i].judged || r->check[i].status == CHECK_UNJUDGED)
+			json_object_set_new(all, cost_columns[i].name, check(&r->check[i]));
 	return all;
 }
 
@@ -135,6 +136,7 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "targets", targets);
 	json_object_set_new(j, "hooks", hooks);
 	json_object_set_new(j, "marks", marks);
+	json_object_set_new(j, "cgroups", out_cgroups_json(r));
 	json_object_set_new(j, "loss",
 			    json_pack("{s:I, s:o, s:[]}", "total", (json_int_t)r->lost, "causes",
 				      causes, "windows"));
@@ -168,7 +170,8 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(origin, "kind", json_text(origin_kind_names[row->kind]));
 	json_object_set_new(origin, "name", json_text(row->name));
 	json_object_set_new(origin, "evidence", json_text(row->evidence));
-	json_object_set_new(origin, "pid", json_integer((json_int_t)row->pid));
+	json_object_set_new(origin, "pid",
+			    row->pid ? json_integer((json_int_t)row->pid) : json_null());
 	json_object_set_new(origin, "comm", json_text(row->comm));
 	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));
 	json_object_set_new(origin, "stack", stack);

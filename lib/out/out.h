@@ -19,6 +19,12 @@ struct out_opts {
 	const char *group;
 };
 
+/* The recorded cgroup (memcg not NULL): lines of the contract screen, and recording.cgroups. */
+void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o);
+struct json_t *out_cgroups_json(const struct report *r);
+/* Bytes in words; good for the next fifteen calls. */
+const char *out_amount(const struct out_opts *o, s64 v);
+
 int out_table(FILE *f, const struct report *r, const struct out_opts *o);
 int out_folded(FILE *f, const struct report *r, int column);
 int out_json(FILE *f, const struct report *r, const struct out_opts *o);

@@ -29,7 +29,7 @@ static void human(char *buf, size_t len, s64 v, const char *unit, int bytes, int
 	snprintf(buf, len, i ? "%s%.2f %s" : "%s%.0f %s", plus, d, suffix[i]);
 }
 
-static const char *amount(const struct out_opts *o, s64 v)
+const char *out_amount(const struct out_opts *o, s64 v)
 {
 	static char buf[16][32]; /* a line prints eleven */
 	static int turn;
@@ -80,12 +80,12 @@ static void classes(FILE *f, const struct report *r, const struct out_opts *o)
 	const char *sep = " =";
 	int c;
 
-	fprintf(f, "  Rss %s", amount(o, cost_value(&r->total[COST_RESIDENT])));
+	fprintf(f, "  Rss %s", out_amount(o, cost_value(&r->total[COST_RESIDENT])));
 	for (c = 0; c < CLASS_MAX; c++) {
 		if (!r->classes[c].known)
 			continue;
 		fprintf(f, "%s %s %s", sep, words[c] ? words[c] : mem_class_names[c],
-			amount(o, cost_value(&r->classes[c])));
+			out_amount(o, cost_value(&r->classes[c])));
 		sep = " +";
 	}
 }
@@ -125,18 +125,20 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 	classes(f, r, o);
 	fputs("   [kernel ", f);
 	if (c->kernel_before != c->kernel)
-		fprintf(f, "%s to ", amount(o, (s64)c->kernel_before));
-	fprintf(f, "%s%s, residual %lld B%s]\n", amount(o, (s64)c->kernel),
+		fprintf(f, "%s to ", out_amount(o, (s64)c->kernel_before));
+	fprintf(f, "%s%s, residual %lld B%s]\n", out_amount(o, (s64)c->kernel),
 		c->kernel_before != c->kernel ? " while it was walked" : "", (long long)c->residual,
 		c->status == CHECK_DRIFT ? ", drift: it ran on" : "");
 	fprintf(f, "  grown %s in %.1f s%s; lost events demote what they concern, nothing else\n",
-		amount(o, cost_value(&r->total[COST_GROWN])), (double)r->duration_ns / 1e9,
+		out_amount(o, cost_value(&r->total[COST_GROWN])), (double)r->duration_ns / 1e9,
 		r->picture_age_ns > 2000000000ull ? "; the picture is older than the end" : "");
+	if (r->memcg)
+		out_cgroup(f, r, o);
 	if (r->live.window_ns)
 		fprintf(f,
 			"  in the last %.1f s: grown %s, memprov used %.1f%% of a core; all other "
 			"flows count from the start\n",
-			(double)r->live.window_ns / 1e9, amount(o, r->live.grown),
+			(double)r->live.window_ns / 1e9, out_amount(o, r->live.grown),
 			r->live.cpu * 100);
 	for (i = 0; i < MP_LOSS_MAX; i++)
 		if (r->losses[i].count)
@@ -157,7 +159,7 @@ static void owner(FILE *f, const struct row *row, const char *group)
 {
 	u32 i, shown = 0;
 
-	if (!strcmp(group, "process")) {
+	if (!strcmp(group, "process") && row->kind != ORIGIN_MEMCG) {
 		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
 		return;
 	}

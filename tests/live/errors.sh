@@ -45,8 +45,7 @@ await test -s zombie || fail "no zombie"
 says 1 "$mp process $(cat zombie) has no memory of its own: a kernel thread or already exited" \
 	"$memprov" record -p "$(cat zombie)" -o "$trace"
 says 1 "$mp no process named nosuchcomm: check with ps -e" "$memprov" record --comm nosuchcomm -o "$trace"
-says 1 "$mp $dir/nosuch/cgroup.procs: No such file or directory: give the cgroup's folder under /sys/fs/cgroup" \
-	"$memprov" record --cgroup "$dir/nosuch" -o "$trace"
+says 1 "$mp --cgroup of:x: not a process id behind of:" "$memprov" record --cgroup of:x -o "$trace"
 expect 2 "usage" "$memprov" nosuch
 [ ! -s "$dir/out" ] || fail "usage after a mistake goes to stdout"
 
