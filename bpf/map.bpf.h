@@ -98,6 +98,14 @@ static __always_inline void madvise_exit(struct thread *t, u64 stack)
 	send_topo(&r, sizeof(r), MP_CLASS_PAGE);
 }
 
+static __always_inline void count_op(u32 space)
+{
+	struct mp_space_loss *s = bpf_map_lookup_elem(&space_loss, &space);
+
+	if (s)
+		__sync_fetch_and_add(&s->map_ops, 1);
+}
+
 static __always_inline int is_map_call(long id)
 {
 	return id == NR_MMAP || id == NR_MUNMAP || id == NR_BRK || id == NR_MREMAP ||
@@ -141,6 +149,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	t = current_thread(MP_CLASS_MAP);
 	if (!t)
 		return 0;
+	count_op(t->space);
 	if (id == NR_MUNMAP)
 		munmap_enter(regs, t);
 	else
@@ -179,8 +188,11 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	if (!is_map_call(id) || is_compat())
 		return 0;
 	t = known_thread();
+	if (!t || !t->space)
+		return 0;
+	count_op(t->space);
 	/* No entry: the call began before we did. */
-	if (!t || !t->space || t->call.nr != (u64)id)
+	if (t->call.nr != (u64)id)
 		return 0;
 	t->call.nr = 0;
 	/* Sent on entry, then refused (map count, a sealed range): extents are unknown until the

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "lib/capture/pagewalk.h"
 #include "lib/capture/session.h"
 
 struct result {
@@ -58,8 +59,11 @@ int cmd_features(int argc, char **argv)
 	const struct session_opts so = {0};
 	struct session *s = NULL;
 	int json = argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "json"), err;
+	char walk_reason[256] = "", hold[64];
+	struct pagewalk *walker = NULL;
 	const char *bpf, *pfn;
 	char *remedy;
+	int no_walk;
 	size_t i;
 
 	if (argc > 1 && !json && !(argc == 3 && !strcmp(argv[2], "table"))) {
@@ -73,19 +77,27 @@ int cmd_features(int argc, char **argv)
 	if (remedy)
 		*remedy++ = 0;
 	remedy = remedy ? remedy + (*remedy == ' ') : "";
+	/* Opening it walks prepared pages and compares them with pagemap: the self-test. */
+	no_walk = pagewalk_open(walk_reason, sizeof(walk_reason), &walker);
+	if (!no_walk) {
+		snprintf(hold, sizeof(hold), "longest mmap lock hold %.2f ms of 2",
+			 (double)pagewalk_try_ns(walker) / 1e6);
+		pagewalk_close(&walker);
+	}
 	bpf = err ? "absent" : "usable";
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";
 	{
 		const struct result r[] = {
 			{"map", "sys_enter/exit", "tracepoint", bpf, "exact", msg, remedy},
 			{"fault", "tracepoint machine", "tracepoint", bpf, "inferred", msg, remedy},
+			{"snapshot", "BPF page-table walk", "BTF field",
+			 no_walk ? "absent" : "usable", "exact", no_walk ? walk_reason : hold,
+			 no_walk && geteuid() ? "run as root" : ""},
 			{"snapshot", "pagemap", "UAPI", pfn, "exact",
 			 *pfn == 'a' ? "page frame numbers are hidden" : "",
 			 *pfn == 'a' ? "run as root or grant CAP_SYS_ADMIN" : ""},
 			{"snapshot", "pagemap, no frames", "UAPI", "usable", "inferred",
 			 "your own processes; pss, unique and shared unknown", ""},
-			{"snapshot", "BPF page-table walk", "BTF field", "absent", "exact",
-			 "not built in this version", ""},
 			{"alloc", "allocator probes", "library symbol", "absent", "exact",
 			 "not built in this version: owners are mappings and fault stacks", ""},
 		};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "lib/capture/group.h"
 #include "lib/capture/mark.h"
+#include "lib/capture/pagewalk.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
@@ -26,10 +27,12 @@ struct recorder {
 	struct session *s;
 	struct mark_port *marks; /* NULL: none can be set */
 	u32 walk;
-	struct picture {
+	struct shot {
 		u32 space;
 		struct snapshot *shot; /* the latest, not yet written */
 	} * pictures;
+	struct pagewalk *walker; /* NULL: pagemap */
+	char no_walker[256]; /* why */
 	u32 nr_pictures;
 	u64 resident; /* in the latest walk */
 	u32 refused; /* pictures the kernel refused: a protected process */
@@ -78,6 +81,22 @@ static int put_hook(struct recorder *r, const char *cap, const char *provider, c
 	return put(r, MP_EV_HOOK, &h, sizeof(h));
 }
 
+/* MEMPROV_WALK=pagemap in the environment takes the second row of the table (tests do). */
+static void choose_walk(struct recorder *r)
+{
+	const char *want = getenv("MEMPROV_WALK");
+
+	if (session_blind(r->s))
+		return;
+	if (group_pages(r->o->group))
+		snprintf(r->no_walker, sizeof(r->no_walker),
+			 "a cgroup is recorded: whose a page is has to be asked by frame");
+	else if (want && !strcmp(want, "pagemap"))
+		snprintf(r->no_walker, sizeof(r->no_walker), "MEMPROV_WALK asked for it");
+	else
+		pagewalk_open(r->no_walker, sizeof(r->no_walker), &r->walker);
+}
+
 static int put_session(struct recorder *r)
 {
 	struct mp_ev_session s = {.page_size = MP_PAGE_SIZE};
@@ -110,9 +129,10 @@ static int put_hooks(struct recorder *r, const char *reason)
 			       blind ? reason
 				     : "flows are inferred: no function hooks in this version");
 	if (!err)
-		err = put_hook(r, "snapshot", hidden ? "pagemap, no frames" : "pagemap", "UAPI",
-			       hidden ? "CAP_SYS_ADMIN missing: pss, unique and shared unknown"
-				      : "the BPF page-table walk is not built");
+		err = r->walker ? put_hook(r, "snapshot", "BPF page-table walk", "BTF field", NULL)
+		      : hidden	? put_hook(r, "snapshot", "pagemap, no frames", "UAPI",
+					   "CAP_SYS_ADMIN missing: pss, unique and shared unknown")
+				: put_hook(r, "snapshot", "pagemap", "UAPI", r->no_walker);
 	if (!err)
 		err = put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
 	return err;
@@ -123,7 +143,12 @@ static u64 seq_of(void *s)
 	return session_seq(s);
 }
 
-static struct picture *picture_of(struct recorder *r, u32 space)
+static u64 map_ops_of(void *s, u32 space)
+{
+	return session_map_ops(s, space);
+}
+
+static struct shot *picture_of(struct recorder *r, u32 space)
 {
 	u32 i;
 
@@ -139,14 +164,21 @@ static struct picture *picture_of(struct recorder *r, u32 space)
 static int take(void *ctx, pid_t pid, u32 space)
 {
 	struct recorder *r = ctx;
-	struct picture *p = picture_of(r, space);
+	struct shot *p = picture_of(r, space);
+	const struct snapshot_env env = {
+		.w = r->w,
+		.walker = r->walker,
+		.seq = seq_of,
+		.map_ops = map_ops_of,
+		.charged = group_pages(r->o->group),
+		.ctx = r->s,
+	};
 	struct snapshot *shot;
 	int err;
 
 	if (!p)
 		return 0;
-	err = snapshot_take(pid, space, r->walk, r->w, seq_of, r->s, group_pages(r->o->group),
-			    &shot);
+	err = snapshot_take(&env, pid, space, r->walk, &shot);
 	if (err == -ESRCH || err == -ENOENT)
 		return 0; /* it went while we looked */
 	if (err == -EACCES) {
@@ -189,11 +221,22 @@ static int take_all(struct recorder *r)
 	return err;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct shot *x = a, *y = b;
+	u64 s = x->shot ? snapshot_time_ns(x->shot) : 0,
+	    t = y->shot ? snapshot_time_ns(y->shot) : 0;
+
+	return s < t ? -1 : s > t;
+}
+
+/* In the order they were taken, so that no two of them interleave for the reader. */
 static int write_pictures(struct recorder *r)
 {
 	u32 i;
 	int err = 0;
 
+	qsort(r->pictures, r->nr_pictures, sizeof(*r->pictures), by_time);
 	for (i = 0; i < r->nr_pictures && !err; i++) {
 		if (r->pictures[i].shot)
 			err = snapshot_write(r->pictures[i].shot, r->w);
@@ -274,8 +317,10 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = put_session(r);
 	if (!err)
 		err = session_open(w, &so, msg, msg_len, &r->s);
-	if (!err)
+	if (!err) {
+		choose_walk(r);
 		err = put_hooks(r, msg);
+	}
 	/* Whoever sits on the name keeps marks out, not the recording. */
 	if (!err && mark_open(o->path, &r->marks))
 		r->marks = NULL;
@@ -462,6 +507,7 @@ void recorder_free(struct recorder **r)
 		return;
 	for (i = 0; (*r)->pictures && i < (*r)->nr_pictures; i++)
 		snapshot_free(&(*r)->pictures[i].shot);
+	pagewalk_close(&(*r)->walker);
 	free((*r)->pictures);
 	mark_close(&(*r)->marks);
 	session_free(&(*r)->s);

@@ -305,6 +305,15 @@ u64 session_seq(const struct session *s)
 	return __atomic_load_n(&s->skel->bss->mp_seq, __ATOMIC_SEQ_CST);
 }
 
+u64 session_map_ops(const struct session *s, u32 space)
+{
+	struct mp_space_loss loss = {0};
+
+	if (!s->blind)
+		bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss);
+	return loss.map_ops;
+}
+
 int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), void *ctx)
 {
 	int fd = bpf_map__fd(s->skel->maps.targets), err = 0;

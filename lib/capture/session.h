@@ -28,6 +28,8 @@ s64 session_add(struct session *s, pid_t pid);
 int session_has(const struct session *s, pid_t pid);
 /* The recording's order: the number of the last event that drew one. */
 u64 session_seq(const struct session *s);
+/* Mapping calls of a space so far, entries and returns. */
+u64 session_map_ops(const struct session *s, u32 space);
 /* Calls fn once for each space that is alive, with one of its processes. Stops when fn returns
  * non-zero. */
 int session_each(struct session *s, int (*fn)(void *ctx, pid_t pid, u32 space), void *ctx);

@@ -232,7 +232,8 @@ static void forget_picture(struct replay *p)
 	memset(p->r->classes, 0, sizeof(p->r->classes));
 	if (p->shared_pfns)
 		memset(p->shared_pfns, 0, p->cap_pfns * sizeof(*p->shared_pfns));
-	p->nr_pfns = p->nr_pictured = p->nr_races = 0;
+	p->nr_pfns = p->nr_pictured = 0;
+	p->r->no_nodes = 0;
 	p->r->stable = p->unstable = 0;
 }
 
@@ -250,15 +251,64 @@ int add_race(struct replay *p, u32 space, u64 start, u64 end)
 	return 0;
 }
 
+static int add_chunk(struct replay *p, const struct chunk *c)
+{
+	struct chunk *more = realloc(p->chunks, (p->nr_chunks + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	p->chunks = more;
+	more[p->nr_chunks++] = *c;
+	return 0;
+}
+
+/* When which part of the walk at item i was read; all of it at once where it names no chunks. */
+static int find_chunks(struct replay *p, size_t i, u64 *ret_end)
+{
+	const struct mp_hdr *walk = replay_rec(p, i);
+	struct chunk whole = {.end = ~0ull, .seq_begin = walk->seq, .seq_end = ~0ull};
+
+	p->nr_chunks = 0;
+	*ret_end = ~0ull;
+	for (; i < p->pending.nr; i++) {
+		const struct mp_hdr *rec = replay_rec(p, i);
+		const struct mp_ev_chunk *c = trace_body(rec, chunk);
+		struct chunk next = {c->start, c->end, rec->seq, c->seq_end};
+
+		if (rec->space != walk->space)
+			continue;
+		if (rec->type == MP_EV_CHUNK && add_chunk(p, &next))
+			return -ENOMEM;
+		if (rec->type == MP_EV_WALK && trace_body(rec, walk)->end) {
+			*ret_end = whole.seq_end = rec->seq;
+			break;
+		}
+	}
+	return p->nr_chunks ? 0 : add_chunk(p, &whole);
+}
+
+/* A change between entry and exit of a range that was read meanwhile. */
+static int change(struct replay *p, u32 space, u64 start, u64 end, u64 entry, u64 exit)
+{
+	const struct chunk *c = p->chunks;
+	int err = 0;
+
+	for (; !err && c < p->chunks + p->nr_chunks; c++)
+		if (entry <= c->seq_end && exit > c->seq_begin && start < c->end && end > c->start)
+			err = add_race(p, space, start > c->start ? start : c->start,
+				       end < c->end ? end : c->end);
+	return err;
+}
+
 /* Mapping calls that overlap the picture which begins at item i: they may have taken effect on
  * either side of the moment a page was read. A call that entered before the end may return after
  * it. */
 static int find_races(struct replay *p, size_t i)
 {
-	u64 begin = p->pending.items[i].seq, end = ~0ull;
+	u64 begin = p->pending.items[i].seq, end;
 	u32 space = replay_rec(p, i)->space;
 	size_t j;
-	int err = 0;
+	int err = find_chunks(p, i, &end);
 
 	for (j = i + 1; j < p->pending.nr && !err; j++) {
 		const struct mp_hdr *rec = replay_rec(p, j);
@@ -266,20 +316,18 @@ static int find_races(struct replay *p, size_t i)
 		const struct mp_ev_unmap *u = trace_body(rec, unmap);
 		const struct mp_ev_remap *r = trace_body(rec, remap);
 
-		if (rec->space != space)
+		if (rec->space != space || rec->seq <= begin)
 			continue;
-		if (rec->type == MP_EV_WALK && trace_body(rec, walk)->end && end == ~0ull)
-			end = rec->seq;
-		if (rec->seq <= begin)
-			continue;
-		if (rec->type == MP_EV_MAP && m->seq_entry <= end)
-			err = add_race(p, space, m->start, m->end);
+		if (rec->type == MP_EV_MAP)
+			err = change(p, space, m->start, m->end, m->seq_entry, rec->seq);
 		else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
-			err = add_race(p, space, u->start, u->end);
-		else if (rec->type == MP_EV_REMAP && r->seq_entry <= end) {
-			err = add_race(p, space, r->old_start, r->old_start + r->old_len);
+			err = change(p, space, u->start, u->end, rec->seq, rec->seq);
+		else if (rec->type == MP_EV_REMAP) {
+			err = change(p, space, r->old_start, r->old_start + r->old_len,
+				     r->seq_entry, rec->seq);
 			if (!err)
-				err = add_race(p, space, r->new_start, r->new_start + r->new_len);
+				err = change(p, space, r->new_start, r->new_start + r->new_len,
+					     r->seq_entry, rec->seq);
 		}
 	}
 	return err;
@@ -307,8 +355,9 @@ static int run(struct replay *p, size_t n)
 
 		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
+			p->nr_races = 0;
 			err = shape_walk(p, i);
-			if (!err && current == final)
+			if (!err)
 				err = find_races(p, i);
 			if (err)
 				break;
@@ -469,6 +518,7 @@ void replay_free(struct replay **pp)
 	free(p->vmas);
 	free(p->lost);
 	free(p->races);
+	free(p->chunks);
 	free(p->shared_pfns);
 	shape_free(p);
 	free(p);

@@ -33,10 +33,17 @@ struct space_loss {
 	u64 count;
 };
 
-/* A range whose mapping changed while the final picture was taken: its owner there is inferred. */
+#define MP_NODE_COLUMNS 8u /* node0 to node7 of cost.def */
+
+/* A range whose mapping changed while a picture of it was taken: its owner there is inferred. */
 struct race {
 	u32 space;
 	u64 start, end;
+};
+
+/* Part of a picture, and the events between which it was read. */
+struct chunk {
+	u64 start, end, seq_begin, seq_end;
 };
 
 struct vma_seen {
@@ -90,6 +97,8 @@ struct replay {
 	u32 nr_lost;
 	struct race *races;
 	u32 nr_races;
+	struct chunk *chunks; /* of the walk being read */
+	u32 nr_chunks;
 	u64 *shared_pfns; /* ids of the final picture's shared pages: unique counts each once */
 	size_t nr_pfns, cap_pfns;
 	int blind; /* no mapping call was seen: an owner may have changed unseen */

@@ -237,7 +237,8 @@ static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct 
 {
 	s64 bytes = (s64)(pages * MP_PAGE_SIZE), unique = bytes;
 	u32 n = run->mapcount ? run->mapcount : 1;
-	int race = racing(p, p->origins[owner].space, addr, addr + pages * MP_PAGE_SIZE);
+	int race = run->flags & MP_PAGE_RACING ||
+		   racing(p, p->origins[owner].space, addr, addr + pages * MP_PAGE_SIZE);
 	u64 i;
 
 	if (run->flags & MP_PAGE_SWAPPED)
@@ -245,6 +246,10 @@ static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct 
 	if (!(run->flags & MP_PAGE_RESIDENT))
 		return;
 	charge(p, owner, COST_RESIDENT, bytes, race);
+	if (run->node < MP_NODE_COLUMNS)
+		charge(p, owner, COST_NODE0 + run->node, bytes, race);
+	else
+		p->r->no_nodes = 1;
 	if (run->flags & MP_PAGE_CHARGED && knows_charges(p))
 		charge(p, owner, COST_CHARGED, bytes, race);
 	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)), race);
@@ -324,26 +329,36 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 	return p->err;
 }
 
-/* Mappings the ledger has and the picture has not: an event was lost or cannot be seen. */
+/* Mappings the ledger has and the picture has not: an event was lost or cannot be seen. What was
+ * mapped while the picture was taken is none of these. */
+static int repair_gap(struct replay *p, u32 space, u64 at, u64 end)
+{
+	struct ledger_interval iv;
+	int err = 0;
+
+	while (!err && at < end && ledger_next(p->ledger, space, at, &iv) && iv.start < end) {
+		u64 from = iv.start > at ? iv.start : at, to = iv.end < end ? iv.end : end;
+
+		if (!racing(p, space, from, to))
+			err = ledger_unmap(p->ledger, space, from, to);
+		at = to;
+	}
+	return err == -EINVAL || err == -ENOENT ? 0 : err;
+}
+
 static int repair(struct replay *p, u32 space)
 {
 	u64 at = 0;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i <= p->nr_vmas && !err; i++) {
-		u64 start = i < p->nr_vmas ? p->vmas[i].ev.start : 1ull << 47;
-
-		if (i < p->nr_vmas && p->vmas[i].ev.flags & MP_VMA_GATE)
+	for (i = 0; i < p->nr_vmas && !err; i++) {
+		if (p->vmas[i].ev.flags & MP_VMA_GATE)
 			continue;
-		if (start > at)
-			err = ledger_unmap(p->ledger, space, at, start);
-		if (err == -EINVAL || err == -ENOENT)
-			err = 0;
-		if (i < p->nr_vmas)
-			at = p->vmas[i].ev.end;
+		err = repair_gap(p, space, at, p->vmas[i].ev.start);
+		at = p->vmas[i].ev.end;
 	}
-	return err;
+	return err ? err : repair_gap(p, space, at, 1ull << 56);
 }
 
 static void charge_objects(struct replay *p, u32 space)
@@ -384,6 +399,9 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 	if (id == COST_PSS || id == COST_UNIQUE || id == COST_SHARED)
 		return r->no_frames ? "page frame numbers were hidden: CAP_SYS_ADMIN missing"
 				    : NULL;
+	/* A page nobody could place makes every node's sum a guess. */
+	if (id >= COST_NODE0 && id < COST_NODE0 + MP_NODE_COLUMNS)
+		return r->no_nodes ? "the node of a page is unknown" : NULL;
 	if (id == COST_LIVE)
 		return r->no_map;
 	if (id == COST_CHARGED)
