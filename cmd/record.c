@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/target.h"
@@ -19,7 +20,7 @@
 
 struct options {
 	struct target target;
-	int dry_run;
+	int dry_run, verbose;
 	const char *output;
 	u64 duration_ns, max_size, ring_bytes;
 	int strict;
@@ -128,6 +129,7 @@ static int parse(struct options *o, int argc, char **argv)
 			o->dry_run = 1;
 			break;
 		case 'v':
+			o->verbose = 1;
 			session_verbose(1);
 			break;
 		default:
@@ -195,6 +197,36 @@ static void say_result(const struct options *o, const struct recorder *r,
 		(unsigned long long)trace_writer_bytes(w) / 1024);
 }
 
+/* Not all that is resident: the rings are mapped twice and counted with the maps. */
+static unsigned long long own_kib(void)
+{
+	unsigned long long kib = 0;
+	char line[128];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "RssAnon: %llu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static void say_cost(const struct recorder *r)
+{
+	struct rusage self = {0};
+
+	getrusage(RUSAGE_SELF, &self);
+	fprintf(stderr,
+		"memprov: cost: BPF maps %llu KiB, recorder %llu KiB and %.2f s of a core, "
+		"last picture %.1f ms for %llu MiB resident\n",
+		(unsigned long long)recorder_map_bytes(r) / 1024, own_kib(),
+		(double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec) +
+			(double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec) / 1e6,
+		(double)recorder_picture_ns(r) / 1e6,
+		(unsigned long long)recorder_resident(r) >> 20);
+}
+
 static int run(const struct options *o, struct recorder *r, struct trace_writer *w)
 {
 	int err = recorder_start(r);
@@ -219,6 +251,8 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 	}
 	if (!err)
 		err = recorder_finish(r, o->output);
+	if (!err && o->verbose)
+		say_cost(r);
 	if (!err)
 		say_result(o, r, w);
 	if (recorder_end_command(r))

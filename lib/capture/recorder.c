@@ -582,6 +582,16 @@ u64 recorder_unnamed(const struct recorder *r)
 	return r->unnamed;
 }
 
+u64 recorder_map_bytes(const struct recorder *r)
+{
+	return session_map_bytes(r->s);
+}
+
+u64 recorder_picture_ns(const struct recorder *r)
+{
+	return r->walk_cost_ns;
+}
+
 u64 recorder_lost_rings(const struct recorder *r)
 {
 	return session_lost_rings(r->s);

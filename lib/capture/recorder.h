@@ -62,6 +62,8 @@ u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture
 int recorder_has_picture(const struct recorder *r); /* one that is not written yet */
 u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
+u64 recorder_map_bytes(const struct recorder *r); /* kernel memory of the BPF maps */
+u64 recorder_picture_ns(const struct recorder *r); /* time of the latest picture of all targets */
 u64 recorder_lost_rings(const struct recorder *r);
 /* Addresses whose file stopped the reader of names. */
 u64 recorder_unnamed(const struct recorder *r);

@@ -373,6 +373,31 @@ u64 session_events(const struct session *s)
 	return s->events;
 }
 
+static u64 map_bytes(int fd)
+{
+	char path[64], line[128];
+	unsigned long long bytes = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+u64 session_map_bytes(const struct session *s)
+{
+	struct bpf_map *map;
+	u64 sum = 0;
+
+	bpf_object__for_each_map(map, s->skel->obj) sum += map_bytes(bpf_map__fd(map));
+	return sum;
+}
+
 u64 session_lost_rings(const struct session *s)
 {
 	return s->skel->bss->mp_losses[MP_LOSS_TOPO_RING] +

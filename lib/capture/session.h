@@ -38,6 +38,7 @@ int session_alive(struct session *s);
 /* Drain both rings, waiting at most timeout_ms. 0 or -errno (of the sink: -EFBIG, -ENOSPC). */
 int session_poll(struct session *s, int timeout_ms);
 u64 session_events(const struct session *s);
+u64 session_map_bytes(const struct session *s); /* kernel memory of the BPF maps */
 u64 session_lost_rings(const struct session *s); /* for want of room, of the lost */
 u64 session_lost(const struct session *s);
 /* LOSS records for what was lost since the last call. */
