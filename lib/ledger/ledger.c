@@ -278,7 +278,7 @@ int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_ori
 		first = n->key / MP_PAGE_SIZE;
 	if (last > n->end / MP_PAGE_SIZE)
 		last = n->end / MP_PAGE_SIZE;
-	err = pages_set_private(&l->heap, s->view.pages, first, last, fault_origin, &new_pages);
+	err = pages_set_private(&l->heap, &s->view.pages, first, last, fault_origin, &new_pages);
 	if (err == 0) {
 		v = view_get(s);
 		err = pages_set(&l->heap, &v.pages, first, last, fault_origin, &new_pages);

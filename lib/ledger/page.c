@@ -188,11 +188,25 @@ static int block_insert(struct node *n, u32 at, u32 origin)
 	return 1;
 }
 
-int pages_set_private(struct heap *h, struct node *n, u64 first, u64 last, u32 origin,
+static int block_add_private(struct heap *h, struct node **root, u64 key, struct run run)
+{
+	struct node *n = node_new(h, key);
+
+	if (!n)
+		return -ENOMEM;
+	n->run = run;
+	if (treap_add_private(h, root, n))
+		return 1;
+	node_put(h, n);
+	return 0;
+}
+
+int pages_set_private(struct heap *h, struct node **root, u64 first, u64 last, u32 origin,
 		      u32 *new_pages)
 {
 	u64 key = first / BLOCK_PAGES;
-	u32 a = first % BLOCK_PAGES, hit;
+	u32 a = first % BLOCK_PAGES, len = (u32)(last - first), hit = 0;
+	struct node *n = *root;
 	struct scratch s;
 	int err;
 
@@ -200,17 +214,20 @@ int pages_set_private(struct heap *h, struct node *n, u64 first, u64 last, u32 o
 		return 0;
 	while (n && n->refs == 1 && n->key != key)
 		n = key < n->key ? n->left : n->right;
-	if (!n || n->refs != 1)
+	if (n && n->refs != 1)
 		return 0;
-	if (last - first == 1 && block_insert(n, a, origin)) {
-		*new_pages += 1;
-		return 1;
+	if (!n) {
+		err = block_add_private(h, root, key,
+					(struct run){.first = a, .len = len, .origin = origin});
+		if (err <= 0)
+			return err;
+	} else if (len != 1 || !block_insert(n, a, origin)) {
+		hit = block_edit(n, EDIT_SET, a, a + len, origin, &s);
+		err = block_store(h, n, &s);
+		if (err)
+			return err;
 	}
-	hit = block_edit(n, EDIT_SET, a, a + (u32)(last - first), origin, &s);
-	err = block_store(h, n, &s);
-	if (err)
-		return err;
-	*new_pages += last - first - hit;
+	*new_pages += len - hit;
 	return 1;
 }
 

@@ -193,6 +193,21 @@ int treap_put(struct heap *h, struct node **root, u64 key, struct node *t)
 	return treap_merge(h, a, b, root);
 }
 
+int treap_add_private(struct heap *h, struct node **root, struct node *n)
+{
+	struct node *at;
+
+	for (at = *root; at; at = n->key < at->key ? at->left : at->right)
+		if (at->refs != 1)
+			return 0;
+	while (*root && (*root)->prio >= n->prio)
+		root = n->key < (*root)->key ? &(*root)->left : &(*root)->right;
+	/* Along the way just walked: nothing is copied, so nothing can fail. */
+	treap_split(h, *root, n->key, &n->left, &n->right);
+	*root = n;
+	return 1;
+}
+
 struct node *treap_find(struct node *n, u64 key)
 {
 	while (n && n->key != key)

@@ -64,6 +64,9 @@ int treap_merge(struct heap *h, struct node *a, struct node *b, struct node **re
 int treap_take(struct heap *h, struct node **root, u64 first, u64 last, struct node **ret);
 /* Puts t back where a hole is: no key of *root lies between those of t and key. */
 int treap_put(struct heap *h, struct node **root, u64 key, struct node *t);
+/* Adds n, whose key is new, where every node on the way is the tree's alone: 1 done with nothing
+ * copied, 0 not possible and n is still the caller's. */
+int treap_add_private(struct heap *h, struct node **root, struct node *n);
 struct node *treap_find(struct node *root, u64 key);
 
 #endif
