@@ -7,7 +7,21 @@
 
 #include "stack.bpf.h"
 
-#define PAGE_UP(x) (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
+#define PAGE_UP(x)  (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
+
+#define MAP_HUGETLB 0x40000
+
+/* mmap rounds a length up to the page size of the pool it asks for: 2 MiB, or named in the flags.
+ */
+static __always_inline u64 mmap_len(u64 len, u64 flags)
+{
+	u32 shift = flags >> 26 & 63;
+	u64 size = MP_PAGE_SIZE;
+
+	if (flags & MAP_HUGETLB)
+		size = shift ? 1ull << shift : 2ull << 20;
+	return (len + size - 1) & ~(size - 1);
+}
 
 /* x86-64 numbers. */
 enum { NR_MMAP = 9, NR_MUNMAP = 11, NR_BRK = 12, NR_MREMAP = 25, NR_MADVISE = 28 };
@@ -169,7 +183,8 @@ static __always_inline void call_exit(void *ctx, struct thread *t, u64 nr, u64 r
 	}
 	stack = user_stack(ctx, t, 1);
 	if (nr == NR_MMAP)
-		send_map(t, stack, ret, ret + PAGE_UP(t->call.args[1]), MP_MAP_MMAP);
+		send_map(t, stack, ret, ret + mmap_len(t->call.args[1], t->call.args[3]),
+			 MP_MAP_MMAP);
 	else if (nr == NR_BRK)
 		send_map(t, stack, old_end, new_end, MP_MAP_BRK);
 	else if (nr == NR_MREMAP)

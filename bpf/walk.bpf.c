@@ -145,7 +145,8 @@ struct walk {
 	struct mp_walk_run run;
 	u64 plain_next; /* where a run of plain pages goes on; 0: the run is of another kind */
 	u64 node_start, node_end; /* frames of the node the run is on */
-	u32 first, full, flags, tries;
+	u64 giant; /* the PUD leaf just met, in a hugetlb VMA */
+	u32 first, full, flags, tries, hugetlb;
 };
 static struct walk w = {};
 static struct mp_walk_table walk_table = {}; /* the one being decoded */
@@ -326,6 +327,8 @@ static __always_inline u64 find_pmds(u64 addr, u64 *ret_skip)
 	*ret_skip = 1ull << PUD_SHIFT;
 	e = word(table_of(e) + (addr >> PUD_SHIFT & 511) * 8);
 	/* A leaf here is hugetlb or DAX: neither is in Rss. */
+	if (e & PTE_LEAF && w.hugetlb)
+		w.giant = e;
 	if (!(e & PTE_PRESENT) || e & PTE_LEAF)
 		return 0;
 	return table_of(e);
@@ -365,6 +368,21 @@ static __always_inline void huge_page(u64 pmd, u32 pages)
 	bpf_loop(pages, decode_huge, NULL, 0);
 }
 
+/* Pages of the hugetlb pool: present is all there is to say of them. */
+static __always_inline void hugetlb_page(u64 entry, u64 addr, u64 to)
+{
+	u64 pfn = ((entry & PTE_PRESENT ? entry : ~entry) & cfg_frame_mask) >> PAGE_SHIFT;
+	struct mp_walk_run *r = &w.run;
+
+	if (!(entry & (PTE_PRESENT | PTE_PROTNONE | PTE_LEAF)) && entry >> 59 < cfg_first_non_swap)
+		return;
+	if (entry >> 59 == TYPE_MARKER && !(entry & (PTE_PRESENT | PTE_PROTNONE | PTE_LEAF)))
+		return;
+	add(addr, pfn, MP_PAGE_HUGETLB, 1, node_of(pfn));
+	r->pages += ((to - addr) >> PAGE_SHIFT) - 1;
+	walk_tables++;
+}
+
 /* One PMD entry, or the hole around it. */
 static long step(u32 i, void *ctx)
 {
@@ -375,7 +393,12 @@ static long step(u32 i, void *ctx)
 	if (w.pmds_of != (w.addr >> PUD_SHIFT) + 1) {
 		w.pmds = find_pmds(w.addr, &skip);
 		if (!w.pmds) {
+			u64 at = w.addr;
+
 			w.addr = (w.addr | (skip - 1)) + 1;
+			if (w.giant)
+				hugetlb_page(w.giant, at, w.addr < w.end ? w.addr : w.end);
+			w.giant = 0;
 			return 0;
 		}
 		w.pmds_of = (w.addr >> PUD_SHIFT) + 1;
@@ -393,7 +416,9 @@ static long step(u32 i, void *ctx)
 		}
 		w.base = w.addr & ~((1ull << PMD_SHIFT) - 1);
 		w.first = (w.addr - w.base) >> PAGE_SHIFT;
-		if (!(pmd & PTE_PRESENT) || pmd & PTE_LEAF)
+		if (w.hugetlb)
+			hugetlb_page(pmd, w.addr, to);
+		else if (!(pmd & PTE_PRESENT) || pmd & PTE_LEAF)
 			huge_page(pmd, (to - w.addr) >> PAGE_SHIFT);
 		else if (!small_pages(pmd_at, pmd, (to - w.addr) >> PAGE_SHIFT))
 			return 0;
@@ -447,8 +472,8 @@ int walk_pass(struct bpf_iter__task_vma *ctx)
 	v->first_run = walk_nr_runs;
 	v->nr_runs = 0;
 	shmem_of(v, vma);
-	if (v->vm_flags & VM_HUGETLB)
-		return 0;
+	w.hugetlb = v->vm_flags & VM_HUGETLB ? 1 : 0;
+	w.giant = 0;
 	w.full = 0;
 	w.tries = 0;
 	w.pmds_of = 0;

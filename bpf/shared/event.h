@@ -107,6 +107,7 @@ enum mp_page_flags {
 	MP_PAGE_DIRTY = 128,
 	MP_PAGE_KSM = 256,
 	MP_PAGE_RACING = 512, /* its page table changed while it was read */
+	MP_PAGE_HUGETLB = 1024, /* mapped from the hugetlb pool: not in Rss */
 	MP_PAGE_CHARGED = 4096, /* to the recorded cgroup, and in no picture of this round before */
 };
 

@@ -57,6 +57,8 @@ static u32 decode(const struct vma *v, u64 e, u64 kflags)
 {
 	u32 file = e & PM_BIT_FILE ? MP_PAGE_FILE : 0, type = e & 31;
 
+	if (v->flags & MP_VMA_HUGETLB)
+		return e & PM_BIT_PRESENT ? MP_PAGE_HUGETLB : 0;
 	if (e & PM_BIT_PRESENT) {
 		if (v->flags & MP_VMA_PFNMAP)
 			return 0;
@@ -128,14 +130,14 @@ static int decode_block(struct walker *k, u64 addr, u32 n, int huge, int zero)
 		for (j = 0; j < len && !err; j++) {
 			u32 flags = decode(&k->vma, k->entries[i + j], kf[j]);
 
-			if (flags && huge)
+			if (flags & MP_PAGE_RESIDENT && huge)
 				flags |= MP_PAGE_THP;
 			if (flags & MP_PAGE_RESIDENT && first[j])
 				flags |= MP_PAGE_CHARGED;
 			if (flags)
 				err = picture_run(
 					k->p, addr + (i + j) * MP_PAGE_SIZE, 1, flags,
-					kc[j] ? (u32)kc[j] : 1,
+					kc[j] && !(flags & MP_PAGE_HUGETLB) ? (u32)kc[j] : 1,
 					flags & MP_PAGE_ZERO ? ~0u : nodes_find(&k->nodes, pfn + j),
 					pfn + j);
 		}
@@ -172,7 +174,7 @@ static int walk_vma(struct walker *k)
 	u64 to = k->vma.end < k->p->to ? k->vma.end : k->p->to;
 	int err, n, i;
 
-	if (k->vma.flags & (MP_VMA_HUGETLB | MP_VMA_GATE))
+	if (k->vma.flags & MP_VMA_GATE)
 		return 0;
 	while (!k->no_scan && at < to) {
 		struct pm_scan arg = {

@@ -236,7 +236,7 @@ static int put_run(struct walk *k, const struct mp_walk_run *r)
 		flags = ask(k->w, r->pfn, flags);
 	if (flags & MP_PAGE_SWAPPED && k->nr_objects)
 		k->objects[k->nr_objects - 1].anon_swap += r->pages * MP_PAGE_SIZE;
-	if (!(flags & (MP_PAGE_RESIDENT | MP_PAGE_SWAPPED | MP_PAGE_ZERO)))
+	if (!(flags & (MP_PAGE_RESIDENT | MP_PAGE_SWAPPED | MP_PAGE_ZERO | MP_PAGE_HUGETLB)))
 		return 0;
 	return picture_run(k->p, r->start, r->pages, flags, flags & MP_PAGE_ZERO ? 1 : r->mapcount,
 			   flags & MP_PAGE_ZERO ? ~0u : r->node, r->pfn);

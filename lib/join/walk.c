@@ -11,6 +11,13 @@
 
 /* ---- what an unannounced VMA is ---- */
 
+/* MAP_HUGETLB | MAP_ANONYMOUS is a file of the kernel's own making: anonymous to whoever asked. */
+static int is_file(const struct mp_ev_vma *v, const char *name)
+{
+	return name && name[0] == '/' &&
+	       !(v->flags & MP_VMA_HUGETLB && !strncmp(name, "/anon_hugepage", 14));
+}
+
 static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 {
 	const char *name = replay_text(p, v->name);
@@ -21,7 +28,7 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 
 	if (v->flags & MP_VMA_SHMEM)
 		return origin_get(p, ORIGIN_SHMEM, space, 0, v->name, NULL);
-	if (name && name[0] == '/')
+	if (is_file(v, name))
 		return origin_get(p, ORIGIN_FILE, space, 0, v->name, NULL);
 	if (v->flags & MP_VMA_STACK)
 		return origin_get(p, ORIGIN_STACK, space, 0, 0, "[stack]");
@@ -36,7 +43,7 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 /* Files and shared memory belong to the object, whoever called mmap. */
 static int is_object(const struct mp_ev_vma *v, const char *name)
 {
-	return v->flags & MP_VMA_SHMEM || (name && name[0] == '/');
+	return v->flags & MP_VMA_SHMEM || is_file(v, name);
 }
 
 static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct mp_ev_vma *v)
@@ -243,6 +250,8 @@ static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct 
 
 	if (run->flags & MP_PAGE_SWAPPED)
 		charge(p, owner, COST_SWAPPED, bytes, race);
+	if (run->flags & MP_PAGE_HUGETLB)
+		charge(p, owner, COST_HUGETLB, bytes, race);
 	if (!(run->flags & MP_PAGE_RESIDENT))
 		return;
 	charge(p, owner, COST_RESIDENT, bytes, race);
@@ -421,6 +430,7 @@ void walk_check(struct replay *p, const struct mp_hdr *rec)
 		    {COST_PSS, ev->pss},
 		    {COST_SWAPPED, ev->swap},
 		    {COST_THP, ev->thp},
+		    {COST_HUGETLB, ev->hugetlb},
 		    {COST_RESERVED, ev->vmsize}};
 	size_t i;
 

@@ -21,6 +21,11 @@ probes() {
 	sort /sys/kernel/tracing/uprobe_events /sys/kernel/tracing/kprobe_events 2>/dev/null || true
 }
 
+# By name; those of another test that runs at the same time were there before.
+memprov_cgroups() {
+	find /sys/fs/cgroup -type d -name "*memprov*" 2>/dev/null | sort
+}
+
 gone() {
 	local kind id
 	for kind in prog link; do
@@ -37,8 +42,7 @@ after() {
 	await gone || fail "after $1: BPF programs or links are left"
 	[ "$(probes)" = "$before" ] || fail "after $1: probe events are left"
 	! grep memprov /proc/swaps || fail "after $1: swap is left"
-	[ -z "$(find /sys/fs/cgroup -type d -name "*memprov*" 2>/dev/null)" ] ||
-		fail "after $1: a cgroup is left"
+	[ -z "$(comm -13 <(echo "$cgroups") <(memprov_cgroups))" ] || fail "after $1: a cgroup is left"
 	echo "ok    clean after $1"
 }
 
@@ -52,6 +56,7 @@ begin() {
 }
 
 before=$(probes)
+cgroups=$(memprov_cgroups)
 
 begin
 go
