@@ -8,11 +8,9 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "lib/capture/pagewalk.h"
+#include "lib/capture/selftest.h"
 #include "lib/capture/session.h"
-
-struct result {
-	const char *capability, *provider, *stability, *status, *grade, *reason, *remedy;
-};
+#include "lib/out/features.h"
 
 static int can_open(const char *path)
 {
@@ -38,61 +36,84 @@ static int pfns_visible(void)
 	return n == 8 && (e & ((1ull << 55) - 1));
 }
 
-static void print_json(const struct result *r, size_t n)
-{
-	size_t i;
+/* The rows a session gives, and why not. */
+struct programs {
+	char msg[256]; /* session_open's line; ends with the remedy */
+	const char *remedy;
+	struct selftest test;
+	int absent;
+};
 
-	printf("{\"schema\": \"memprov-features/1\", \"capabilities\": [");
-	for (i = 0; i < n; i++)
-		printf("%s\n {\"name\": \"%s\", \"providers\": [{\"name\": \"%s\", \"stability\": "
-		       "\"%s\", "
-		       "\"status\": \"%s\", \"grade\": \"%s\", \"reason\": \"%s\", \"remedy\": "
-		       "\"%s\"}]}",
-		       i ? "," : "", r[i].capability, r[i].provider, r[i].stability, r[i].status,
-		       r[i].grade, r[i].reason, r[i].remedy);
-	puts("\n]}");
+static void try_programs(struct programs *p)
+{
+	const struct session_opts so = {0};
+	struct session *s = NULL;
+	char *colon;
+
+	memset(p, 0, sizeof(*p));
+	p->remedy = "";
+	p->absent = session_open(NULL, &so, p->msg, sizeof(p->msg), &s);
+	if (!p->absent && selftest_run(s, &p->test))
+		snprintf(p->test.wrong[SELFTEST_FAULT], sizeof(p->test.wrong[0]),
+			 "the self-test could not be run");
+	session_free(&s);
+	colon = strrchr(p->msg, ':');
+	if (colon) {
+		*colon++ = 0;
+		p->remedy = colon + (*colon == ' ');
+	}
+}
+
+static const char *row_reason(const struct programs *p, enum selftest_row row)
+{
+	if (p->absent)
+		return p->msg;
+	return p->test.wrong[row][0] ? p->test.wrong[row] : "self-test passed";
+}
+
+static const char *row_status(const struct programs *p, enum selftest_row row)
+{
+	return p->absent || p->test.wrong[row][0] ? "absent" : "usable";
+}
+
+/* Opening the walk compares it with pagemap on prepared pages: its self-test. */
+static const char *try_walk(char *reason, size_t len)
+{
+	struct pagewalk *walker = NULL;
+
+	if (pagewalk_open(reason, len, &walker))
+		return "absent";
+	snprintf(reason, len, "self-test passed, longest mmap lock hold %.2f ms of 2",
+		 (double)pagewalk_try_ns(walker) / 1e6);
+	pagewalk_close(&walker);
+	return "usable";
 }
 
 int cmd_features(int argc, char **argv)
 {
-	char msg[256] = "";
-	const struct session_opts so = {0};
-	struct session *s = NULL;
-	int json = argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "json"), err;
-	char walk_reason[256] = "", hold[64];
-	struct pagewalk *walker = NULL;
-	const char *bpf, *pfn;
-	char *remedy;
-	int no_walk;
-	size_t i;
+	int json = argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "json");
+	int table = argc == 1 ||
+		    (argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "table"));
+	const char *walk, *pfn;
+	struct programs p;
+	char reason[256] = "";
 
-	if (argc > 1 && !json && !(argc == 3 && !strcmp(argv[2], "table"))) {
+	if (!json && !table) {
 		fputs("usage: memprov features [--format table|json]\n", stderr);
 		return EXIT_USAGE;
 	}
-	err = session_open(NULL, &so, msg, sizeof(msg), &s);
-	session_free(&s);
-	/* session_open's line ends with the remedy. */
-	remedy = strrchr(msg, ':');
-	if (remedy)
-		*remedy++ = 0;
-	remedy = remedy ? remedy + (*remedy == ' ') : "";
-	/* Opening it walks prepared pages and compares them with pagemap: the self-test. */
-	no_walk = pagewalk_open(walk_reason, sizeof(walk_reason), &walker);
-	if (!no_walk) {
-		snprintf(hold, sizeof(hold), "longest mmap lock hold %.2f ms of 2",
-			 (double)pagewalk_try_ns(walker) / 1e6);
-		pagewalk_close(&walker);
-	}
-	bpf = err ? "absent" : "usable";
+	try_programs(&p);
+	walk = try_walk(reason, sizeof(reason));
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";
 	{
-		const struct result r[] = {
-			{"map", "sys_enter/exit", "tracepoint", bpf, "exact", msg, remedy},
-			{"fault", "tracepoint machine", "tracepoint", bpf, "inferred", msg, remedy},
-			{"snapshot", "BPF page-table walk", "BTF field",
-			 no_walk ? "absent" : "usable", "exact", no_walk ? walk_reason : hold,
-			 no_walk && geteuid() ? "run as root" : ""},
+		const struct feature r[] = {
+			{"map", "sys_enter/exit", "tracepoint", row_status(&p, SELFTEST_MAP),
+			 "exact", row_reason(&p, SELFTEST_MAP), p.remedy},
+			{"fault", "tracepoint machine", "tracepoint",
+			 row_status(&p, SELFTEST_FAULT), "inferred", row_reason(&p, SELFTEST_FAULT),
+			 p.remedy},
+			{"snapshot", "BPF page-table walk", "BTF field", walk, "exact", reason,
+			 *walk == 'a' && geteuid() ? "run as root" : ""},
 			{"snapshot", "pagemap", "UAPI", pfn, "exact",
 			 *pfn == 'a' ? "page frame numbers are hidden" : "",
 			 *pfn == 'a' ? "run as root or grant CAP_SYS_ADMIN" : ""},
@@ -103,11 +124,8 @@ int cmd_features(int argc, char **argv)
 		};
 
 		if (json)
-			print_json(r, sizeof(r) / sizeof(r[0]));
-		for (i = 0; !json && i < sizeof(r) / sizeof(r[0]); i++)
-			printf("%-9s %-20s %-14s %-7s %-9s %s%s%s\n", r[i].capability,
-			       r[i].provider, r[i].stability, r[i].status, r[i].grade, r[i].reason,
-			       r[i].remedy[0] ? "; " : "", r[i].remedy);
+			return features_json(stdout, r, sizeof(r) / sizeof(r[0])) ? 1 : 0;
+		features_table(stdout, r, sizeof(r) / sizeof(r[0]));
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
+#include "lib/capture/selftest.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
 #include "lib/capture/spawn.h"
@@ -33,6 +34,7 @@ struct recorder {
 	} * pictures;
 	struct pagewalk *walker; /* NULL: pagemap */
 	char no_walker[256]; /* why */
+	struct selftest test;
 	u32 nr_pictures;
 	u64 resident; /* in the latest walk */
 	u32 refused; /* pictures the kernel refused: a protected process */
@@ -119,15 +121,24 @@ static int put_session(struct recorder *r)
 /* reason: why a session without privilege is blind. */
 static int put_hooks(struct recorder *r, const char *reason)
 {
-	int blind = session_blind(r->s), hidden = privilege_missing(NEED_ADMIN), err;
+	const char *no_map = NULL, *no_fault = NULL;
+	int hidden = privilege_missing(NEED_ADMIN), err;
 
-	err = put_hook(r, "map", blind ? NULL : "sys_enter/exit", blind ? NULL : "tracepoint",
-		       blind ? reason : NULL);
+	if (session_blind(r->s)) {
+		no_map = no_fault = reason;
+	} else {
+		no_map = r->test.wrong[SELFTEST_MAP][0] ? r->test.wrong[SELFTEST_MAP] : NULL;
+		no_fault = r->test.wrong[SELFTEST_FAULT][0] ? r->test.wrong[SELFTEST_FAULT] : NULL;
+	}
+	if (no_fault && !session_blind(r->s))
+		session_drop_faults(r->s);
+	err = put_hook(r, "map", no_map ? NULL : "sys_enter/exit", no_map ? NULL : "tracepoint",
+		       no_map);
 	if (!err)
-		err = put_hook(r, "fault", blind ? NULL : "tracepoint machine",
-			       blind ? NULL : "tracepoint",
-			       blind ? reason
-				     : "flows are inferred: no function hooks in this version");
+		err = put_hook(r, "fault", no_fault ? NULL : "tracepoint machine",
+			       no_fault ? NULL : "tracepoint",
+			       no_fault ? no_fault
+					: "flows are inferred: no function hooks in this version");
 	if (!err)
 		err = r->walker ? put_hook(r, "snapshot", "BPF page-table walk", "BTF field", NULL)
 		      : hidden	? put_hook(r, "snapshot", "pagemap, no frames", "UAPI",
@@ -317,6 +328,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = put_session(r);
 	if (!err)
 		err = session_open(w, &so, msg, msg_len, &r->s);
+	if (!err && !session_blind(r->s))
+		err = selftest_run(r->s, &r->test);
 	if (!err) {
 		choose_walk(r);
 		err = put_hooks(r, msg);

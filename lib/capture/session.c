@@ -28,6 +28,9 @@ struct session {
 	u64 told[MP_LOSS_MAX], told_misses[MP_CLASS_MAX];
 	struct mp_space_loss *told_space; /* by space id */
 	/* Without privilege: nothing is loaded, the skeleton only keeps the numbers. */
+	void (*divert)(void *ctx, const struct mp_hdr *rec);
+	void *divert_ctx;
+	int drop_faults;
 	int blind;
 	pid_t *pids; /* [space - 1] */
 	u32 nr_pids;
@@ -74,6 +77,12 @@ static int on_record(void *ctx, void *data, size_t size)
 	int err;
 
 	if (s->err || size < sizeof(*hdr) || size < hdr->size)
+		return 0;
+	if (s->divert) {
+		s->divert(s->divert_ctx, hdr);
+		return 0;
+	}
+	if (hdr->type == MP_EV_FAULT && s->drop_faults)
 		return 0;
 	err = hdr->type == MP_EV_SPACE ? write_space(s, data) : trace_write(s->w, hdr);
 	if (err)
@@ -247,13 +256,57 @@ static int found_one(void *ctx, pid_t pid, u32 space)
 	return 1;
 }
 
+int session_follow(struct session *s, pid_t pid, u32 space)
+{
+	struct mp_space_loss loss = {0};
+	u32 tgid = (u32)pid;
+
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss, BPF_ANY))
+		return -errno;
+	__atomic_fetch_or(&s->skel->bss->mp_filter[tgid / 64 % MP_FILTER_WORDS],
+			  1ull << (tgid % 64), __ATOMIC_SEQ_CST);
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+void session_divert(struct session *s, void (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx)
+{
+	s->divert = fn;
+	s->divert_ctx = ctx;
+}
+
+static void empty(int fd)
+{
+	u32 key;
+
+	while (!bpf_map_get_next_key(fd, NULL, &key) && !bpf_map_delete_elem(fd, &key))
+		;
+}
+
+void session_forget(struct session *s)
+{
+	ring_buffer__consume(s->topo);
+	ring_buffer__consume(s->detail);
+	s->divert = NULL;
+	empty(bpf_map__fd(s->skel->maps.targets));
+	empty(bpf_map__fd(s->skel->maps.space_loss));
+	memset((void *)s->skel->bss->mp_losses, 0, sizeof(s->skel->bss->mp_losses));
+	memset((void *)s->skel->bss->mp_filter, 0, sizeof(s->skel->bss->mp_filter));
+	s->skel->bss->mp_next_space = 0;
+}
+
+void session_drop_faults(struct session *s)
+{
+	s->drop_faults = 1;
+}
+
 s64 session_add(struct session *s, pid_t pid)
 {
 	struct {
 		struct mp_hdr hdr;
 		struct mp_ev_space ev;
 	} rec = {0};
-	struct mp_space_loss loss = {0};
 	u32 space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
 	u32 tgid = (u32)pid;
 	struct timespec ts;
@@ -278,13 +331,8 @@ s64 session_add(struct session *s, pid_t pid)
 	err = trace_write(s->w, &rec.hdr);
 	if (s->blind)
 		return err ? err : (err = add_blind(s, pid)) ? err : (s64)space;
-	if (!err &&
-	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss, BPF_ANY))
-		err = -errno;
-	__atomic_fetch_or(&s->skel->bss->mp_filter[tgid / 64 % MP_FILTER_WORDS],
-			  1ull << (tgid % 64), __ATOMIC_SEQ_CST);
-	if (!err && bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space, BPF_ANY))
-		err = -errno;
+	if (!err)
+		err = session_follow(s, pid, space);
 	return err ? err : (s64)space;
 }
 

@@ -24,6 +24,13 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 int session_blind(const struct session *s);
 /* Follow a process from now on. Returns its space id (> 0) or -errno. */
 s64 session_add(struct session *s, pid_t pid);
+/* While fn is set records go to it and not into the trace; session_forget ends that and makes the
+ * session as it was when opened. */
+void session_divert(struct session *s, void (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx);
+int session_follow(struct session *s, pid_t pid, u32 space);
+void session_forget(struct session *s);
+/* From now on FAULT records are not written: the kernel's events are not what they must be. */
+void session_drop_faults(struct session *s);
 /* Is this process followed? */
 int session_has(const struct session *s, pid_t pid);
 /* The recording's order: the number of the last event that drew one. */
