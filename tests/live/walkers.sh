@@ -22,7 +22,7 @@ record_by() { # PROVIDER
 	rm -f "$trace" "$trace.old"
 }
 
-for work in direct forker guards mapops memfd sharedmm thp vmas; do
+for work in direct guards mapops memfd thp vmas; do
 	echo "# $work"
 	start_work "$work"
 	go
