@@ -305,11 +305,18 @@ static int map_range(struct replay *p, u32 space, u64 start, u64 end, u32 origin
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
+u32 map_origin(struct replay *p, const struct mp_hdr *map)
+{
+	const struct mp_ev_map *ev = trace_body(map, map);
+
+	return origin_get(p, ev->kind == MP_MAP_BRK ? ORIGIN_BRK : ORIGIN_MMAP, map->space,
+			  ev->stack, 0, ev->stack ? NULL : "[no stack]");
+}
+
 static int on_map(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_map *ev = trace_body(rec, map);
-	u32 origin = origin_get(p, ev->kind == MP_MAP_BRK ? ORIGIN_BRK : ORIGIN_MMAP, rec->space,
-				ev->stack, 0, ev->stack ? NULL : "[no stack]");
+	u32 origin = map_origin(p, rec);
 
 	return origin ? map_range(p, rec->space, ev->start, ev->end, origin) : p->err;
 }

@@ -300,6 +300,22 @@ static int change(struct replay *p, u32 space, u64 start, u64 end, u64 entry, u6
 	return err;
 }
 
+static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin)
+{
+	struct birth *b = realloc(p->births, (p->nr_births + 1) * sizeof(*b));
+	u32 i;
+
+	if (!b)
+		return -ENOMEM;
+	p->births = b;
+	b += p->nr_births++;
+	*b = (struct birth){.start = start, .end = end, .origin = origin};
+	for (i = 0; i < p->nr_chunks; i++)
+		if (start < p->chunks[i].end && end > p->chunks[i].start)
+			b->seen |= entry <= p->chunks[i].seq_end;
+	return 0;
+}
+
 /* Mapping calls that overlap the picture which begins at item i: they may have taken effect on
  * either side of the moment a page was read. A call that entered before the end may return after
  * it. */
@@ -310,6 +326,7 @@ static int find_races(struct replay *p, size_t i)
 	size_t j;
 	int err = find_chunks(p, i, &end);
 
+	p->nr_births = 0;
 	for (j = i + 1; j < p->pending.nr && !err; j++) {
 		const struct mp_hdr *rec = replay_rec(p, j);
 		const struct mp_ev_map *m = trace_body(rec, map);
@@ -318,9 +335,12 @@ static int find_races(struct replay *p, size_t i)
 
 		if (rec->space != space || rec->seq <= begin)
 			continue;
-		if (rec->type == MP_EV_MAP)
+		if (rec->type == MP_EV_MAP) {
 			err = change(p, space, m->start, m->end, m->seq_entry, rec->seq);
-		else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
+			if (!err && m->seq_entry <= end)
+				err = add_birth(p, m->start, m->end, m->seq_entry,
+						map_origin(p, rec));
+		} else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
 			err = change(p, space, u->start, u->end, rec->seq, rec->seq);
 		else if (rec->type == MP_EV_REMAP) {
 			err = change(p, space, r->old_start, r->old_start + r->old_len,
@@ -328,6 +348,9 @@ static int find_races(struct replay *p, size_t i)
 			if (!err)
 				err = change(p, space, r->new_start, r->new_start + r->new_len,
 					     r->seq_entry, rec->seq);
+			if (!err && r->seq_entry <= end)
+				err = add_birth(p, r->new_start, r->new_start + r->new_len,
+						r->seq_entry, 0);
 		}
 	}
 	return err;
@@ -519,6 +542,7 @@ void replay_free(struct replay **pp)
 	free(p->lost);
 	free(p->races);
 	free(p->chunks);
+	free(p->births);
 	free(p->shared_pfns);
 	shape_free(p);
 	free(p);

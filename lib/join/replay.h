@@ -41,6 +41,14 @@ struct race {
 	u64 start, end;
 };
 
+/* A range mapped while a picture was taken, or about to be when it began: one the picture may show
+ * before its call is known, or may have come too early for. */
+struct birth {
+	u64 start, end;
+	u32 origin; /* 0: moved here, the bytes keep theirs */
+	int seen; /* before its part of the picture was all read */
+};
+
 /* Part of a picture, and the events between which it was read. */
 struct chunk {
 	u64 start, end, seq_begin, seq_end;
@@ -97,6 +105,8 @@ struct replay {
 	u32 nr_lost;
 	struct race *races;
 	u32 nr_races;
+	struct birth *births; /* of the walk being read */
+	u32 nr_births;
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
 	u64 *shared_pfns; /* ids of the final picture's shared pages: unique counts each once */
@@ -135,6 +145,7 @@ int add_race(struct replay *p, u32 space, u64 start, u64 end);
 int sweep(struct replay *p);
 
 /* join.c: everything but a walk's contents. */
+u32 map_origin(struct replay *p, const struct mp_hdr *map);
 int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk);
 
 /* Number of the origin with this key, made on first use. 0: -ENOMEM in p->err. */

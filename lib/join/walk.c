@@ -46,10 +46,25 @@ static int is_object(const struct mp_ev_vma *v, const char *name)
 	return v->flags & MP_VMA_SHMEM || is_file(v, name);
 }
 
+/* The call that made this range, when its record comes behind the picture that shows it. 0: none.
+ */
+static u32 born_meanwhile(const struct replay *p, u64 start, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_births; i++)
+		if (p->births[i].seen && p->births[i].start <= start && p->births[i].end >= end)
+			return p->births[i].origin;
+	return 0;
+}
+
 static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct mp_ev_vma *v)
 {
-	u32 origin = unannounced(p, space, v);
+	u32 origin = is_object(v, replay_text(p, v->name)) ? 0 : born_meanwhile(p, start, end);
 	int err;
+
+	if (!origin)
+		origin = unannounced(p, space, v);
 
 	if (!origin)
 		return p->err;
@@ -338,6 +353,16 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 	return p->err;
 }
 
+static int born_late(const struct replay *p, u64 start, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_births; i++)
+		if (p->births[i].start < end && start < p->births[i].end)
+			return 1;
+	return 0;
+}
+
 /* Mappings the ledger has and the picture has not: an event was lost or cannot be seen. What was
  * mapped while the picture was taken is none of these. */
 static int repair_gap(struct replay *p, u32 space, u64 at, u64 end)
@@ -348,7 +373,7 @@ static int repair_gap(struct replay *p, u32 space, u64 at, u64 end)
 	while (!err && at < end && ledger_next(p->ledger, space, at, &iv) && iv.start < end) {
 		u64 from = iv.start > at ? iv.start : at, to = iv.end < end ? iv.end : end;
 
-		if (!racing(p, space, from, to))
+		if (!racing(p, space, from, to) && !born_late(p, from, to))
 			err = ledger_unmap(p->ledger, space, from, to);
 		at = to;
 	}
@@ -426,12 +451,9 @@ void walk_check(struct replay *p, const struct mp_hdr *rec)
 	struct {
 		enum cost_id id;
 		u64 value;
-	} rows[] = {{COST_RESIDENT, ev->rss},
-		    {COST_PSS, ev->pss},
-		    {COST_SWAPPED, ev->swap},
-		    {COST_THP, ev->thp},
-		    {COST_HUGETLB, ev->hugetlb},
-		    {COST_RESERVED, ev->vmsize}};
+	} rows[] = {{COST_RESIDENT, ev->rss},	 {COST_PSS, ev->pss},
+		    {COST_SWAPPED, ev->swap},	 {COST_THP, ev->thp},
+		    {COST_HUGETLB, ev->hugetlb}, {COST_RESERVED, ev->vmsize}};
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

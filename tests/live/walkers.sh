@@ -99,6 +99,25 @@ for row in churn:
     assert row["costs"]["resident"]["value"] <= truth["churn"], row["costs"]["resident"]
 print("ok chunks:", check["status"], "still", cost["value"], "churn rows", len(churn))
 END
+
+# Whatever moment a picture is taken at, what is mapped then has the call that made it.
+for round in 1 2 3 4 5 6; do
+	rm -f "$trace" "$trace.old"
+	start_record
+	sleep "0.$round"
+	stop_record
+	"$memprov" report "$trace" --format json >"$report"
+	python3 - "$report" <<'END' || fail "round $round: a mapping made while the picture was taken has no owner"
+import json
+import sys
+
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+assert report["recording"]["loss"]["total"] == 0
+for row in report["rows"]:
+    assert row["origin"]["kind"] != "unattributed", (row["origin"], row["costs"]["resident"])
+END
+done
+echo "ok nothing is unattributed"
 stop_work
 
 # The file itself: chunks follow each other without a gap and cover everything.
