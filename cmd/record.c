@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/target.h"
@@ -142,29 +143,54 @@ static int parse(struct options *o, int argc, char **argv)
 	return (o->target.nr_pids > 0) == (o->target.argv != NULL) ? usage() : 0;
 }
 
-static void status_line(const struct recorder *r, const struct trace_writer *w)
+/* The line that is drawn anew while recording, and while the last picture is taken. */
+struct status {
+	struct recorder *r;
+	struct trace_writer *w;
+	const char *doing; /* "" while recording */
+	u64 next_ns; /* 0: nobody looks */
+};
+
+static u64 now_ns(void)
 {
-	fprintf(stderr, "\r%.1f s  %llu events  lost %llu  %llu KiB  resident %.2f MiB\033[K",
-		(double)recorder_elapsed_ns(r) / 1e9, (unsigned long long)recorder_events(r),
-		(unsigned long long)recorder_lost(r),
-		(unsigned long long)trace_writer_bytes(w) / 1024,
-		(double)recorder_resident(r) / (1 << 20));
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
 }
 
-static int follow(struct recorder *r, const struct trace_writer *w)
+static void draw(struct status *s)
 {
-	u64 next = STATUS_NS;
-	int err = 0, tty = isatty(2);
+	const struct recorder *r = s->r;
+
+	fprintf(stderr, "\r%.1f s  %llu events  lost %llu  %llu KiB  resident %.2f MiB%s\033[K",
+		(double)recorder_elapsed_ns(r) / 1e9, (unsigned long long)recorder_events(r),
+		(unsigned long long)recorder_lost(r),
+		(unsigned long long)trace_writer_bytes(s->w) / 1024,
+		(double)recorder_resident(r) / (1 << 20), s->doing);
+	s->next_ns = now_ns() + STATUS_NS;
+}
+
+static void progress(void *ctx)
+{
+	struct status *s = ctx;
+
+	if (s->next_ns && now_ns() >= s->next_ns)
+		draw(s);
+}
+
+static int follow(struct recorder *r, struct status *s)
+{
+	int err = 0;
 
 	while (!err && recorder_end(r) < 0) {
 		err = recorder_turn(r);
-		if (tty && recorder_elapsed_ns(r) >= next) {
-			status_line(r, w);
-			next = recorder_elapsed_ns(r) + STATUS_NS;
-		}
+		progress(s);
 	}
-	if (next > STATUS_NS)
-		fputc('\n', stderr);
+	if (s->next_ns) {
+		s->doing = "  ending: last picture, names of stacks";
+		draw(s);
+	}
 	if (!err && recorder_end(r) == MP_END_SIZE)
 		fail("record", "--max-size reached: stopped here, the file is complete up to now");
 	return err;
@@ -227,8 +253,17 @@ static void say_cost(const struct recorder *r)
 		(unsigned long long)recorder_resident(r) >> 20);
 }
 
-static int run(const struct options *o, struct recorder *r, struct trace_writer *w)
+/* Time that is in no -w, and what took it. */
+static void say_took(const char *what, u64 ns)
 {
+	if (ns >= 1000000000ull)
+		fprintf(stderr, "memprov: %s took %.1f s\n", what, (double)ns / 1e9);
+}
+
+static int run(const struct options *o, struct status *s)
+{
+	struct recorder *r = s->r;
+	struct trace_writer *w = s->w;
 	int err = recorder_start(r);
 
 	if (recorder_refused(r) && privilege_missing(NEED_PTRACE))
@@ -245,12 +280,18 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 		return recorder_status(r);
 	}
 	if (!err) {
+		say_took("the first picture", recorder_first_ns(r));
 		fprintf(stderr, "memprov: recording %d to %s; Ctrl-C ends\n", (int)recorder_pid(r),
 			o->output);
-		err = follow(r, w);
+		s->next_ns = isatty(2) ? now_ns() + STATUS_NS : 0;
+		err = follow(r, s);
 	}
 	if (!err)
 		err = recorder_finish(r, o->output);
+	if (s->next_ns)
+		fputc('\n', stderr);
+	say_took("the last picture", recorder_last_ns(r));
+	say_took("naming the stacks", recorder_names_ns(r));
 	if (!err && o->verbose)
 		say_cost(r);
 	if (!err)
@@ -274,6 +315,7 @@ static int run(const struct options *o, struct recorder *r, struct trace_writer 
 
 static int record(const struct options *o, struct trace_writer *w)
 {
+	struct status s = {.w = w, .doing = ""};
 	const struct recorder_opts ropts = {
 		.pids = o->target.pids,
 		.nr_pids = o->target.nr_pids,
@@ -286,17 +328,18 @@ static int record(const struct options *o, struct trace_writer *w)
 		.may_be_blind = 1,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,
+		.progress = progress,
+		.progress_ctx = &s,
 	};
-	struct recorder *r = NULL;
 	char msg[256] = "";
-	int err = recorder_open(&ropts, w, msg, sizeof(msg), &r);
+	int err = recorder_open(&ropts, w, msg, sizeof(msg), &s.r);
 
 	if (err)
 		return fail("record", "%s", msg[0] ? msg : strerror(-err));
 	if (msg[0])
 		fail("record", "reduced mode, pictures of your own processes only: %s", msg);
-	err = run(o, r, w);
-	recorder_free(&r);
+	err = run(o, &s);
+	recorder_free(&s.r);
 	return err;
 }
 

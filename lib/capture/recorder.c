@@ -39,8 +39,8 @@ struct recorder {
 	u64 resident; /* in the latest walk */
 	u32 refused; /* pictures the kernel refused: a protected process */
 	u64 put_ns; /* time of the latest record put here */
-	u64 opened_ns; /* of the first record: what times of a report count from */
-	u64 began_ns, next_walk_ns, walk_cost_ns;
+	u64 began_ns, ended_ns; /* the recorded time; 0: not yet */
+	u64 next_walk_ns, walk_cost_ns, first_ns, last_ns, names_ns;
 	pid_t child;
 	int child_status, exec_error, end, reaped;
 	u64 unnamed;
@@ -104,7 +104,6 @@ static int put_session(struct recorder *r)
 	struct mp_ev_session s = {.page_size = MP_PAGE_SIZE};
 	struct utsname u;
 	struct timespec ts;
-	int err;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	uname(&u);
@@ -113,9 +112,7 @@ static int put_session(struct recorder *r)
 	s.kernel = (u32)trace_string(r->w, u.release);
 	s.arch = (u32)trace_string(r->w, u.machine);
 	s.nr_cpus = (u32)sysconf(_SC_NPROCESSORS_ONLN);
-	err = put(r, MP_EV_SESSION, &s, sizeof(s));
-	r->opened_ns = r->put_ns;
-	return err;
+	return put(r, MP_EV_SESSION, &s, sizeof(s));
 }
 
 /* reason: why a session without privilege is blind. */
@@ -202,7 +199,10 @@ static int take(void *ctx, pid_t pid, u32 space)
 	p->shot = shot;
 	r->resident += snapshot_resident(shot);
 	r->walk_cost_ns += snapshot_cost_ns(shot);
-	return 0;
+	if (r->o->progress && r->began_ns)
+		r->o->progress(r->o->progress_ctx);
+	/* Of many processes, those that wait for theirs fill the rings. */
+	return session_poll(r->s, 0);
 }
 
 /* Somebody came into the cgroup otherwise than as a child of its processes. */
@@ -299,7 +299,7 @@ static int put_mark(void *ctx, const char *text, u64 *ret_time_ns)
 		return (int)id;
 	m.text = (u32)id;
 	err = put(r, MP_EV_MARK, &m, sizeof(m));
-	*ret_time_ns = r->put_ns - r->opened_ns;
+	*ret_time_ns = r->put_ns - r->began_ns;
 	return err ? err : trace_writer_flush(r->w);
 }
 
@@ -378,8 +378,18 @@ static int put_group(struct recorder *r)
 	return err ? err : group_write(g, MP_CGROUP_START, session_seq(r->s), r->w);
 }
 
+static int put_window(struct recorder *r, u32 end)
+{
+	const struct mp_ev_window ev = {.end = end};
+	int err = put(r, MP_EV_WINDOW, &ev, sizeof(ev));
+
+	*(end ? &r->ended_ns : &r->began_ns) = r->put_ns;
+	return err;
+}
+
 int recorder_start(struct recorder *r)
 {
+	u64 started;
 	int err = add_all(r);
 
 	if (!err && r->o->group)
@@ -388,21 +398,41 @@ int recorder_start(struct recorder *r)
 		return err;
 	if (!r->child) {
 		r->walk++;
+		started = now_ns();
 		err = take_all(r);
+		r->first_ns = now_ns() - started;
 		if (!err && r->refused && (!r->nr_pictures || r->refused >= r->nr_pictures))
 			err = -EACCES;
 		if (!err)
 			err = write_pictures(r);
-		/* A recorder killed from now on leaves a picture. */
 		if (!err)
-			err = trace_writer_flush(r->w);
-	} else if (write(r->go_fd, "g", 1) != 1) {
-		err = -errno;
-	} else {
-		await_exec(r);
+			err = put_window(r, 0);
+		/* A recorder killed from now on leaves a picture. */
+		return err ? err : trace_writer_flush(r->w);
 	}
-	r->began_ns = now_ns();
-	return err;
+	err = put_window(r, 0);
+	if (err)
+		return err;
+	if (write(r->go_fd, "g", 1) != 1)
+		return -errno;
+	await_exec(r);
+	return 0;
+}
+
+/* One that would not be ready in time is left to the last picture. */
+static int picture_due(const struct recorder *r, u64 now)
+{
+	u64 until = r->began_ns + r->o->duration_ns;
+
+	return now >= r->next_walk_ns && !(r->o->duration_ns && now + r->walk_cost_ns > until);
+}
+
+/* At most 50 ms, and not past the end of the recorded time. */
+static int pause_ms(const struct recorder *r, u64 now)
+{
+	u64 left = r->o->duration_ns ? r->began_ns + r->o->duration_ns - now : ~0ull;
+
+	return left < 50000000 ? (int)(left / 1000000) + 1 : 50;
 }
 
 int recorder_turn(struct recorder *r)
@@ -416,12 +446,10 @@ int recorder_turn(struct recorder *r)
 		r->end = MP_END_DURATION;
 	else if (!alive(r))
 		r->end = MP_END_TARGET;
-	if (r->end >= 0)
-		return 0;
-	err = session_poll(r->s, 50);
+	err = r->end >= 0 ? put_window(r, 1) : session_poll(r->s, pause_ms(r, now));
 	if (!err)
 		err = take_marks(r);
-	if (!err && now >= r->next_walk_ns) {
+	if (!err && r->end < 0 && picture_due(r, now)) {
 		r->walk++;
 		err = take_all(r);
 		if (!err)
@@ -468,21 +496,28 @@ static int last_picture(struct recorder *r)
 int recorder_finish(struct recorder *r, const char *path)
 {
 	struct mp_ev_end end = {0};
+	u64 started = now_ns();
 	int err;
 
 	r->walk++;
 	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : last_picture(r);
+	r->last_ns = now_ns() - started;
 	if (!err)
 		err = take_marks(r);
 	mark_close(&r->marks);
-	if (!err)
-		err = session_stop(r->s);
+	if (!err || err == -EFBIG) {
+		int stopped = session_stop(r->s);
+
+		err = err ? err : stopped;
+	}
 	if (!err || err == -EFBIG)
 		err = write_pictures(r);
 	if (!err)
 		err = trace_writer_flush(r->w);
+	started = now_ns();
 	if (!err && path)
 		err = symbolize(path, r->w, &r->unnamed);
+	r->names_ns = now_ns() - started;
 	/* The writer keeps room for these two behind a full file. */
 	if (err == -EFBIG) {
 		r->end = MP_END_SIZE;
@@ -562,7 +597,7 @@ unsigned int recorder_refused(const struct recorder *r)
 
 u64 recorder_elapsed_ns(const struct recorder *r)
 {
-	return now_ns() - r->began_ns;
+	return (r->ended_ns ? r->ended_ns : now_ns()) - r->began_ns;
 }
 
 u64 recorder_resident(const struct recorder *r)
@@ -603,6 +638,21 @@ u64 recorder_map_bytes(const struct recorder *r)
 u64 recorder_picture_ns(const struct recorder *r)
 {
 	return r->walk_cost_ns;
+}
+
+u64 recorder_first_ns(const struct recorder *r)
+{
+	return r->first_ns;
+}
+
+u64 recorder_last_ns(const struct recorder *r)
+{
+	return r->last_ns;
+}
+
+u64 recorder_names_ns(const struct recorder *r)
+{
+	return r->names_ns;
 }
 
 u64 recorder_lost_rings(const struct recorder *r)

@@ -24,6 +24,8 @@ struct recorder_opts {
 	int may_be_blind; /* session_opts; msg is set when it came to that */
 	u64 duration_ns; /* 0: until the targets end */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
+	void (*progress)(void *ctx); /* after each process of a picture, once recording; or NULL */
+	void *progress_ctx;
 };
 
 /* Load, attach, and start CMD, which waits. w and what o points at stay the caller's and must
@@ -57,13 +59,17 @@ int recorder_exec_error(const struct recorder *r);
 int recorder_status(const struct recorder *r);
 /* Pictures that the kernel refused: protected processes. */
 unsigned int recorder_refused(const struct recorder *r);
-u64 recorder_elapsed_ns(const struct recorder *r); /* since start */
+u64 recorder_elapsed_ns(const struct recorder *r); /* recorded: without first and last pictures */
 u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture of all targets */
 int recorder_has_picture(const struct recorder *r); /* one that is not written yet */
 u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
 u64 recorder_map_bytes(const struct recorder *r); /* kernel memory of the BPF maps */
 u64 recorder_picture_ns(const struct recorder *r); /* time of the latest picture of all targets */
+/* What was not recording: the pictures before and after it, and naming the stacks. */
+u64 recorder_first_ns(const struct recorder *r);
+u64 recorder_last_ns(const struct recorder *r);
+u64 recorder_names_ns(const struct recorder *r);
 u64 recorder_lost_rings(const struct recorder *r);
 /* Addresses whose file stopped the reader of names. */
 u64 recorder_unnamed(const struct recorder *r);

@@ -335,6 +335,12 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
+/* Flows are of the recorded time, as the duration is; owners are of all that was seen. */
+static int in_window(const struct replay *p, u64 time_ns)
+{
+	return time_ns >= p->window_begin && (!p->window_end || time_ns <= p->window_end);
+}
+
 static int on_fault(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_fault *ev = trace_body(rec, fault);
@@ -354,7 +360,7 @@ static int on_fault(struct replay *p, const struct mp_hdr *rec)
 				   &fresh_block);
 	if (err == -ENOENT || err == -EINVAL)
 		err = 0;
-	if (err || !owner)
+	if (err || !owner || !in_window(p, rec->time_ns))
 		return err;
 	owner = origin_in(p, owner, rec->space);
 	if (!owner)

@@ -133,7 +133,7 @@ static int note_mark(struct replay *p, const struct mp_hdr *rec)
 		return -ENOMEM;
 	r->marks = m;
 	m += r->nr_marks++;
-	m->time_ns = rec->time_ns > p->first_ns ? rec->time_ns - p->first_ns : 0;
+	m->time_ns = rec->time_ns; /* counted from the start in the report */
 	m->text = replay_text(p, trace_body(rec, mark)->text);
 	return 0;
 }
@@ -189,6 +189,9 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		return note_loss(p, rec->space, loss);
 	case MP_EV_MARK:
 		return note_mark(p, rec);
+	case MP_EV_WINDOW:
+		*(trace_body(rec, window)->end ? &p->window_end : &p->window_begin) = rec->time_ns;
+		break;
 	case MP_EV_CGROUP:
 	case MP_EV_CGROUP_STAT:
 		return memcg_note(p, rec);
@@ -458,30 +461,38 @@ static int add_targets(const struct replay *p, struct report *r)
 	return 0;
 }
 
-static int copy_marks(struct report *r)
+static int copy_marks(struct report *r, u64 begin)
 {
 	const struct mark *from = r->marks;
+	size_t i;
 
 	if (!r->nr_marks)
 		return 0;
 	r->marks = malloc(r->nr_marks * sizeof(*from));
 	if (!r->marks)
 		return -ENOMEM;
-	memcpy(r->marks, from, r->nr_marks * sizeof(*from));
+	for (i = 0; i < r->nr_marks; i++) {
+		r->marks[i] = from[i];
+		r->marks[i].time_ns = from[i].time_ns > begin ? from[i].time_ns - begin : 0;
+	}
 	return 0;
 }
 
 int replay_report(struct replay *p, struct report **ret_r)
 {
 	struct report *r = malloc(sizeof(*r));
+	u64 begin = p->window_begin ? p->window_begin : p->first_ns;
+	u64 end = p->window_end ? p->window_end : p->last_ns;
 	int err;
 
 	if (!r)
 		return -ENOMEM;
 	*r = *p->r;
-	r->duration_ns = p->last_ns - p->first_ns;
-	r->picture_age_ns = p->last_walk_ns ? p->last_ns - p->last_walk_ns : 0;
-	err = copy_marks(r);
+	r->start_realtime += begin - p->first_ns;
+	r->duration_ns = end > begin ? end - begin : 0;
+	if (p->last_walk_ns && end > p->last_walk_ns)
+		r->picture_age_ns = end - p->last_walk_ns;
+	err = copy_marks(r, begin);
 	if (err)
 		r->marks = NULL;
 	r->memcg = NULL;

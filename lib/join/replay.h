@@ -113,6 +113,7 @@ struct replay {
 	size_t nr_pfns, cap_pfns;
 	int blind; /* no mapping call was seen: an owner may have changed unseen */
 	u64 first_ns, last_ns, last_walk_ns;
+	u64 window_begin, window_end; /* the recorded time, 0 unknown */
 	u32 nr_cpus;
 	int unstable; /* a space ran on while the final picture was taken */
 	int err;

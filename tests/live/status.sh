@@ -20,6 +20,7 @@ import sys
 
 with open(sys.argv[1], encoding="utf-8", newline="") as f:
     screen = f.read()
+assert "  ending: last picture, names of stacks\x1b[K\r\n" in screen, "the end is silent"
 lines = re.findall(r"\r([0-9.]+) s  (\d+) events  lost (\d+)  (\d+) KiB  resident ([0-9.]+) MiB\x1b\[K",
                    screen)
 if not lines:

@@ -384,6 +384,41 @@ static int what_a_child_inherited_stays_when_the_parent_is_gone(void)
 	return 1;
 }
 
+static void window(u32 end)
+{
+	struct mp_ev_window ev = {.end = end};
+
+	put_at(seq, MP_EV_WINDOW, 0, &ev, sizeof(ev));
+}
+
+static int flows_and_duration_are_of_the_recorded_time(void)
+{
+	struct held held = {AT(1), 16, 9};
+	u64 began, i;
+
+	space_born(1, 0);
+	picture(1, 1, NULL, 0);
+	map(1, AT(1), 16, 1000);
+	for (i = 0; i < 2; i++)
+		fault(1, AT(1) + i * PG, 2000);
+	window(0);
+	began = clock_ns;
+	for (; i < 5; i++)
+		fault(1, AT(1) + i * PG, 2000);
+	clock_ns += 1000;
+	window(1);
+	CHECK(clock_ns - began == 3 + 1000 + 1);
+	for (; i < 9; i++)
+		fault(1, AT(1) + i * PG, 2000);
+	clock_ns += 1000000;
+	picture(1, 2, &held, 1);
+	CHECK(!step(~0ull));
+	CHECK(r->duration_ns == 1004 && r->picture_age_ns == 0);
+	CHECK(inferred(1, 1000, COST_TOUCHED) == 3 && inferred(1, 1000, COST_FAULTED) == 3);
+	CHECK(exact(1, 1000, COST_RESIDENT) == 9);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -399,6 +434,7 @@ static const struct {
 	TEST(a_call_that_overlaps_the_picture_is_inferred),
 	TEST(a_mapping_listed_again_counts_once),
 	TEST(a_loss_demotes_from_its_step_on),
+	TEST(flows_and_duration_are_of_the_recorded_time),
 	TEST(who_came_and_went_leaves_nothing),
 	TEST(what_a_child_inherited_stays_when_the_parent_is_gone),
 };
