@@ -115,6 +115,13 @@ static int print(const struct options *o, struct diff *d)
 	return undecided || d->base->lost || d->next->lost ? EXIT_LOSS : 0;
 }
 
+/* Of cgroups what they are charged, as report does. */
+static int usual(const struct report *base, const struct report *next)
+{
+	return base->total[COST_CHARGED].known && next->total[COST_CHARGED].known ? COST_CHARGED
+										  : COST_RESIDENT;
+}
+
 int cmd_diff(int argc, char **argv)
 {
 	struct options o = {.base = "memprov.data.old", .next = "memprov.data", .format = "table"};
@@ -127,8 +134,8 @@ int cmd_diff(int argc, char **argv)
 		status = parse_rules(&o);
 	if (status)
 		return status;
-	column = cost_find(o.by ? o.by : "resident", &near);
-	if (column < 0)
+	column = o.by ? cost_find(o.by, &near) : o.nr_rules ? o.rules[0].column : -1;
+	if (o.by && column < 0)
 		return fail("diff", "no column '%s': the nearest is %s", o.by, near);
 	err = join_file(o.base, o.owner, &base);
 	if (err)
@@ -136,7 +143,7 @@ int cmd_diff(int argc, char **argv)
 	err = join_file(o.next, o.owner, &next);
 	if (err) {
 		status = fail_trace("diff", o.next, err);
-	} else if (diff_new(base, next, column, &d)) {
+	} else if (diff_new(base, next, column < 0 ? usual(base, next) : column, &d)) {
 		status = fail("diff", "out of memory");
 	} else {
 		d->rules = o.rules;

@@ -107,6 +107,7 @@ static void cell(FILE *f, int column, int known, double v, int sign)
 	static const char *const suffix[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	const struct cost_column *c = &cost_columns[column];
 	const char *plus = sign && v > 0 ? "+" : "", *unit = "", *per = "";
+	int whole = c->kind == COST_STOCK && strcmp(c->unit, "ns") != 0; /* a count */
 	char buf[48];
 	int i = 0;
 
@@ -125,7 +126,7 @@ static void cell(FILE *f, int column, int known, double v, int sign)
 	else if (!strcmp(c->unit, "B"))
 		snprintf(buf, sizeof(buf), "%s%.*f %s%s", plus, i ? 2 : 0, v, unit, per);
 	else
-		snprintf(buf, sizeof(buf), "%s%.6g%s%s", plus, v, unit, per);
+		snprintf(buf, sizeof(buf), "%s%.*f%s%s", plus, whole ? 0 : 2, v, unit, per);
 	fprintf(f, "%16s", buf);
 }
 

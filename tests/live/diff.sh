@@ -86,6 +86,12 @@ await grep -q sleep "/proc/$pid/comm"
 sleep 0.2
 "$memprov" record -p "$pid" -w 0.2s -o "$dir/idle" 2>"$dir/record.err" || fail "record of an idle process"
 stop_work
+# The rule's column is the one that is shown, unless another is asked for.
+expect 0 "a rule shows its column" "$dir/base" "$dir/new" --fail-on 'reserved>+900%'
+grep -q "^reserved, " "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
+expect 0 "--by shows another" "$dir/base" "$dir/new" --fail-on 'reserved>+900%' --by swapped
+grep -q "^swapped, " "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
+
 expect 3 "a flow without evidence" "$dir/idle" "$dir/new" --fail-on 'faults>+900%'
 grep -q "^undecided: faults>+900%: base has no evidence" "$dir/out" || fail "no reason: $(cat "$dir/out")"
 expect 4 "failed beats undecided" "$dir/idle" "$dir/new" --fail-on 'faults>+900%' --fail-on 'resident>+0'
