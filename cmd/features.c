@@ -83,7 +83,8 @@ static const char *try_walk(char *reason, size_t len)
 
 	if (pagewalk_open(reason, len, &walker))
 		return "absent";
-	snprintf(reason, len, "self-test passed, longest mmap lock hold %.2f ms of 2",
+	snprintf(reason, len,
+		 "self-test passed, longest hold of the mmap lock %.2f ms (limit 2 ms)",
 		 (double)pagewalk_try_ns(walker) / 1e6);
 	pagewalk_close(&walker);
 	return "usable";
@@ -97,6 +98,7 @@ int cmd_features(int argc, char **argv)
 	const char *walk, *pfn;
 	struct programs p;
 	char reason[256] = "";
+	size_t i;
 
 	if (!json && !table) {
 		fputs("usage: memprov features [--format table|json]\n", stderr);
@@ -106,7 +108,7 @@ int cmd_features(int argc, char **argv)
 	walk = try_walk(reason, sizeof(reason));
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";
 	{
-		const struct feature r[] = {
+		struct feature r[] = {
 			{"map", "sys_enter/exit", "tracepoint", row_status(&p, SELFTEST_MAP),
 			 "exact", row_reason(&p, SELFTEST_MAP), p.remedy},
 			{"fault", "tracepoint machine", "tracepoint",
@@ -119,10 +121,14 @@ int cmd_features(int argc, char **argv)
 			 *pfn == 'a' ? "run as root or grant CAP_SYS_ADMIN" : ""},
 			{"snapshot", "pagemap, no frames", "UAPI", "usable", "inferred",
 			 "your own processes; pss, unique and shared unknown", ""},
-			{"alloc", "allocator probes", "library symbol", "absent", "exact",
+			{"alloc", "allocator probes", "library symbol", "absent", "-",
 			 "not built in this version: owners are mappings and fault stacks", ""},
 		};
 
+		/* What cannot be had gives nothing of any grade. */
+		for (i = 0; i < sizeof(r) / sizeof(r[0]); i++)
+			if (strcmp(r[i].status, "usable") != 0)
+				r[i].grade = "-";
 		if (json)
 			return features_json(stdout, r, sizeof(r) / sizeof(r[0])) ? 1 : 0;
 		features_table(stdout, r, sizeof(r) / sizeof(r[0]));
