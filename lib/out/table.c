@@ -5,7 +5,8 @@
 #include <time.h>
 #include "lib/out/out.h"
 
-#define MARKS_SHOWN 8
+#define MARKS_SHOWN    8
+#define LINE_MAX_CHARS 99
 
 static void human(char *buf, size_t len, s64 v, const char *unit, int bytes, int sign)
 {
@@ -69,7 +70,8 @@ static void marks(FILE *f, const struct report *r)
 		fprintf(f, "  ... %zu more marks; --format json has all\n", r->nr_marks - i);
 }
 
-/* What has no evidence is no term of the sum: freed and slack are then inside live. */
+/* Terms of a sum, as many on a line as fit. What has no evidence is no term: freed and slack are
+ * then inside live. */
 static void classes(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	static const char *const words[CLASS_MAX] = {
@@ -77,22 +79,52 @@ static void classes(FILE *f, const struct report *r, const struct out_opts *o)
 		[CLASS_FILE] = "files",
 		[CLASS_STACK] = "stacks",
 	};
-	const char *sep = " =";
-	int c;
+	const char *sep = "=";
+	char term[64];
+	int c, at;
 
-	fprintf(f, "  Rss %s", out_amount(o, cost_value(&r->total[COST_RESIDENT])));
+	at = fprintf(f, "  Rss %s", out_amount(o, cost_value(&r->total[COST_RESIDENT])));
 	for (c = 0; c < CLASS_MAX; c++) {
+		int n;
+
 		if (!r->classes[c].known)
 			continue;
-		fprintf(f, "%s %s %s", sep, words[c] ? words[c] : mem_class_names[c],
-			out_amount(o, cost_value(&r->classes[c])));
-		sep = " +";
+		n = snprintf(term, sizeof(term), " %s %s %s", sep,
+			     words[c] ? words[c] : mem_class_names[c],
+			     out_amount(o, cost_value(&r->classes[c])));
+		if (at + n > LINE_MAX_CHARS) {
+			fputs("\n     ", f);
+			at = 5;
+		}
+		fputs(term, f);
+		at += n;
+		sep = "+";
 	}
+	fputc('\n', f);
 }
 
-static void header(FILE *f, const struct report *r, const struct out_opts *o)
+static void law(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const struct check *c = &r->check[COST_RESIDENT];
+
+	if (!c->judged) {
+		fprintf(f, "  not compared with the kernel: %s\n",
+			c->reason ? c->reason : "no figure");
+		return;
+	}
+	fputs("  kernel ", f);
+	if (c->kernel_before != c->kernel)
+		fprintf(f, "%s to ", out_amount(o, (s64)c->kernel_before));
+	fprintf(f, "%s%s, residual %s%s\n", out_amount(o, (s64)c->kernel),
+		c->kernel_before != c->kernel ? " while it was walked" : "",
+		out_amount(o, c->residual),
+		c->status == CHECK_DRIFT ? ", drift: it ran on"
+		: c->residual && c->lag	 ? ": its counters may be behind"
+					 : "");
+}
+
+static void targets(FILE *f, const struct report *r)
+{
 	u64 end = (r->start_realtime + r->duration_ns) / 1000000000ull;
 	time_t at = (time_t)end;
 	char clock[16] = "?";
@@ -106,11 +138,45 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 			r->targets[i].comm ? r->targets[i].comm : "?", r->targets[i].pid);
 	if (r->nr_targets > 3)
 		fprintf(f, " and %zu more", r->nr_targets - 3);
-	fprintf(f, ", %.1f s to %s UTC, Linux %s, lost %llu events, providers ",
-		(double)r->duration_ns / 1e9, clock, r->kernel ? r->kernel : "?",
+	fprintf(f, ", %.1f s to %s UTC, lost %llu events\n", (double)r->duration_ns / 1e9, clock,
 		(unsigned long long)r->lost);
+	fprintf(f, "  Linux %s, providers ", r->kernel ? r->kernel : "?");
 	provider_line(f, r);
 	fputc('\n', f);
+}
+
+/* Of a recording that goes on. */
+static void live(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	if (r->live.window_ns)
+		fprintf(f,
+			"  in %.1f s up to the picture: grown %s; all other flows count from the "
+			"start\n",
+			(double)r->live.window_ns / 1e9, out_amount(o, r->live.grown));
+	if (r->live.age_ns)
+		fprintf(f, "  the picture is %.1f s old; ", (double)r->live.age_ns / 1e9);
+	else if (r->live.cpu_ns)
+		fputs("  ", f);
+	if (r->live.cpu_ns)
+		fprintf(f, "in the last %.1f s memprov used %.1f%% of a core\n",
+			(double)r->live.cpu_ns / 1e9, r->live.cpu * 100);
+}
+
+static void losses(FILE *f, const struct report *r)
+{
+	int i;
+
+	for (i = 0; i < MP_LOSS_MAX; i++)
+		if (r->losses[i].count)
+			fprintf(f, "  lost: %s %llu\n", r->losses[i].name,
+				(unsigned long long)r->losses[i].count);
+	if (r->lost)
+		fputs("  what lost events concern is marked ?, nothing else\n", f);
+}
+
+static void header(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	targets(f, r);
 	if (r->end < 0 && !r->live.on)
 		fputs("  the recording did not end in order: later events, names and losses are "
 		      "missing\n",
@@ -123,27 +189,16 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		return;
 	}
 	classes(f, r, o);
-	fputs("   [kernel ", f);
-	if (c->kernel_before != c->kernel)
-		fprintf(f, "%s to ", out_amount(o, (s64)c->kernel_before));
-	fprintf(f, "%s%s, residual %lld B%s]\n", out_amount(o, (s64)c->kernel),
-		c->kernel_before != c->kernel ? " while it was walked" : "", (long long)c->residual,
-		c->status == CHECK_DRIFT ? ", drift: it ran on" : "");
-	fprintf(f, "  grown %s in %.1f s%s; lost events demote what they concern, nothing else\n",
-		out_amount(o, cost_value(&r->total[COST_GROWN])), (double)r->duration_ns / 1e9,
-		r->picture_age_ns > 2000000000ull ? "; the picture is older than the end" : "");
+	law(f, r, o);
+	fprintf(f, "  grown %s in %.1f s%s\n", out_amount(o, cost_value(&r->total[COST_GROWN])),
+		(double)r->duration_ns / 1e9,
+		!r->live.on && r->picture_age_ns > 2000000000ull
+			? "; the picture is older than the end"
+			: "");
 	if (r->memcg)
 		out_cgroup(f, r, o);
-	if (r->live.window_ns)
-		fprintf(f,
-			"  in the last %.1f s: grown %s, memprov used %.1f%% of a core; all other "
-			"flows count from the start\n",
-			(double)r->live.window_ns / 1e9, out_amount(o, r->live.grown),
-			r->live.cpu * 100);
-	for (i = 0; i < MP_LOSS_MAX; i++)
-		if (r->losses[i].count)
-			fprintf(f, "  lost: %s %llu\n", r->losses[i].name,
-				(unsigned long long)r->losses[i].count);
+	live(f, r, o);
+	losses(f, r);
 	if (r->truncated)
 		fputs("  the file ends inside a block: the recorder was killed; all before it is "
 		      "whole\n",
