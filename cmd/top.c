@@ -21,6 +21,8 @@
 #include "lib/join/live.h"
 #include "lib/out/out.h"
 
+#define PICTURE_SHARE 40 /* one part of the time for pictures: 2.5% of a core */
+
 struct options {
 	struct target target;
 	const char *input, *by;
@@ -40,7 +42,11 @@ struct top {
 	struct symbolizer *names;
 	unsigned long printed;
 	u64 unnamed, last_ns, last_cpu_ns, children_ns;
-	s64 last_resident;
+	u64 picture_ns, before_ns; /* when the latest picture was taken, and the one shown before */
+	u64 price_ns, next_picture_ns;
+	int fresh, unseen; /* a picture is not evaluated yet; no table has it */
+	u64 window_ns;
+	s64 window_grown, last_resident;
 };
 
 static volatile sig_atomic_t stop;
@@ -195,7 +201,7 @@ static int print_table(struct top *t, struct report *r)
 static unsigned int fitting_rows(const struct report *r)
 {
 	struct winsize size;
-	size_t other = 9 + (r->nr_marks < 8 ? r->nr_marks : 9);
+	size_t other = 12 + (r->nr_marks < 8 ? r->nr_marks : 9);
 	int i;
 
 	for (i = 0; i < MP_LOSS_MAX; i++)
@@ -214,14 +220,26 @@ static int show(struct top *t)
 	if (err)
 		return err;
 	r->live.on = recorder_end(t->r) < 0;
-	r->live.window_ns = now - t->last_ns;
-	r->live.cpu = (double)(cpu - t->last_cpu_ns) / (double)r->live.window_ns;
-	/* The first window is all there was. */
-	r->live.grown = t->printed ? cost_value(&r->total[COST_RESIDENT]) - t->last_resident
-				   : cost_value(&r->total[COST_GROWN]);
+	if (r->live.on)
+		r->duration_ns = recorder_elapsed_ns(t->r);
+	if (t->fresh) {
+		s64 resident = cost_value(&r->total[COST_RESIDENT]);
+
+		/* The first window is all there was. */
+		t->window_ns = t->picture_ns - t->before_ns;
+		t->window_grown = t->printed ? resident - t->last_resident
+					     : cost_value(&r->total[COST_GROWN]);
+		t->before_ns = t->picture_ns;
+		t->last_resident = resident;
+		t->fresh = 0;
+	}
+	r->live.age_ns = r->live.on && t->picture_ns ? now - t->picture_ns : 0;
+	r->live.window_ns = t->window_ns;
+	r->live.grown = t->window_grown;
+	r->live.cpu_ns = now - t->last_ns;
+	r->live.cpu = (double)(cpu - t->last_cpu_ns) / (double)(now - t->last_ns);
 	t->last_ns = now;
 	t->last_cpu_ns = cpu;
-	t->last_resident = cost_value(&r->total[COST_RESIDENT]);
 	t->out.rows = t->screen && !t->o->rows_given ? fitting_rows(r) : t->o->rows;
 	err = print_table(t, r);
 	join_free(&r);
@@ -247,47 +265,81 @@ static const char *text_of(const void *writer, u32 id)
 	return trace_writer_string(writer, id);
 }
 
-static int catch_up(struct top *t, u64 seq)
+static int catch_up(struct top *t)
 {
-	u64 unnamed;
-	int err = symbolizer_run(t->names, t->w, &unnamed);
+	u64 unnamed, seq, before;
+	int err = recorder_end(t->r) < 0 ? recorder_catch_up(t->r, &seq) : 0;
 
+	/* All there is, once the targets are gone. */
+	if (recorder_end(t->r) >= 0)
+		seq = ~0ull;
+	if (!err)
+		err = symbolizer_run(t->names, t->w, &unnamed);
+	if (err)
+		return err;
 	t->unnamed += unnamed;
-	return err ? err : replay_step(t->join, seq);
+	before = usage_ns(RUSAGE_SELF);
+	err = replay_step(t->join, seq);
+	t->price_ns += usage_ns(RUSAGE_SELF) - before;
+	return err;
+}
+
+/* What a picture and its evaluation took decides when the next may be: names are read only once. */
+static int picture(struct top *t)
+{
+	u64 before = usage_ns(RUSAGE_SELF);
+	int err = recorder_picture(t->r);
+
+	t->picture_ns = now_ns();
+	t->price_ns = usage_ns(RUSAGE_SELF) - before;
+	if (!err)
+		err = catch_up(t);
+	t->next_picture_ns = t->picture_ns + t->price_ns * PICTURE_SHARE;
+	t->fresh = t->unseen = 1;
+	return err;
 }
 
 static int tick(struct top *t)
 {
-	u64 seq;
-	int err = recorder_picture(t->r, &seq);
+	int err = now_ns() >= t->next_picture_ns ? picture(t) : catch_up(t);
 
-	if (!err)
-		err = catch_up(t, seq);
+	t->unseen = 0;
 	return err ? err : show(t);
 }
 
 /* The targets are gone: their latest picture is the last word. */
 static int last_word(struct top *t)
 {
-	int news = recorder_has_picture(t->r) || !t->printed;
 	int err = recorder_finish(t->r, NULL);
 
 	if (!err)
-		err = catch_up(t, ~0ull);
-	return err || !news ? err : show(t);
+		err = catch_up(t);
+	return err || (!t->unseen && t->printed) ? err : show(t);
+}
+
+/* Tables far apart: the end may come before the next one, which must still get its own picture. */
+static int is_old(const struct top *t, u64 now, u64 next)
+{
+	u64 pause = t->price_ns * PICTURE_SHARE;
+
+	return now >= t->picture_ns + 1000000000ull && now >= t->next_picture_ns &&
+	       now + (pause > 500000000ull ? pause : 500000000ull) < next;
 }
 
 static int follow(struct top *t)
 {
-	u64 period = (u64)(t->o->seconds * 1e9), next = now_ns() + period;
+	u64 period = (u64)(t->o->seconds * 1e9), next = now_ns() + period, now;
 	int err = t->screen ? tick(t) : 0;
 
 	while (!err && (!t->o->batch || t->printed < t->o->batch)) {
 		err = recorder_turn(t->r);
 		if (err || recorder_end(t->r) >= 0)
 			break;
-		if (now_ns() < next)
+		now = now_ns();
+		if (now < next) {
+			err = is_old(t, now, next) ? picture(t) : 0;
 			continue;
+		}
 		err = tick(t);
 		next += period;
 		if (next < now_ns())
@@ -310,7 +362,7 @@ static int run(struct top *t)
 		     strerror(recorder_exec_error(t->r)));
 		return recorder_status(t->r);
 	}
-	t->last_ns = now_ns();
+	t->last_ns = t->picture_ns = t->before_ns = now_ns();
 	t->last_cpu_ns = cpu_ns(t);
 	if (!err)
 		err = follow(t);
@@ -344,6 +396,7 @@ static int live(struct top *t)
 		.group = t->o->target.group,
 		.argv = t->o->target.argv,
 		.user = t->o->target.user,
+		.live = 1,
 		.stop = &stop,
 	};
 	struct sigaction sa = {.sa_handler = on_signal};
@@ -394,7 +447,7 @@ int cmd_top(int argc, char **argv)
 
 	if (status)
 		return status;
-	t.out.column = columns_by("top", o.by);
+	t.out.column = columns_by("top", o.by ? o.by : o.target.group ? "charged" : NULL);
 	if (t.out.column < 0 || columns_pick("top", NULL, t.out.column, columns))
 		return 1;
 	t.out.bytes = o.bytes;

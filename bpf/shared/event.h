@@ -111,7 +111,17 @@ enum mp_page_flags {
 	MP_PAGE_CHARGED = 4096, /* to the recorded cgroup, and in no picture of this round before */
 };
 
-enum mp_cgroup_when { MP_CGROUP_START = 0, MP_CGROUP_BEFORE = 1, MP_CGROUP_AFTER = 2 };
+/* What a CHECK was read from. The counters of status are behind by a batch a cpu (Linux 6.2
+ * to 6.15), and cost nothing. */
+enum mp_check_source { MP_CHECK_SMAPS = 0, MP_CHECK_STATUS = 1 };
+
+/* NOW: of a recording that is shown as it goes on, at any time; in no file. */
+enum mp_cgroup_when {
+	MP_CGROUP_START = 0,
+	MP_CGROUP_BEFORE = 1,
+	MP_CGROUP_AFTER = 2,
+	MP_CGROUP_NOW = 3,
+};
 enum mp_cgroup_flags {
 	MP_CGROUP_ROOT = 1, /* the whole hierarchy: no counter, the kernel adds up memory.stat */
 	MP_CGROUP_PAGES = 2, /* every page of the machine was asked whose it is */

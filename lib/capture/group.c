@@ -107,7 +107,7 @@ static int add_pages(struct memcg_reading *r, const u64 *bytes)
 	return err;
 }
 
-int group_write(struct group *g, u32 when, u64 seq, struct trace_writer *w)
+int group_write(struct group *g, u32 when, int search, u64 seq, struct trace_writer *w)
 {
 	struct memcg_reading r = {0};
 	u64 bytes[PAGECG_KINDS];
@@ -117,7 +117,7 @@ int group_write(struct group *g, u32 when, u64 seq, struct trace_writer *w)
 	if (err)
 		return err;
 	/* Before the figures are read: what it finds lies between two readings too. */
-	if (when == MP_CGROUP_AFTER && g->pages)
+	if (search && g->pages)
 		searched = !pagecg_search(g->pages, bytes);
 	err = memcg_read(&g->cg, &r, g->msg, sizeof(g->msg));
 	if (err && when != MP_CGROUP_START) {

@@ -21,9 +21,9 @@ struct pagecg *group_pages(const struct group *g);
 const char *group_pages_reason(const struct group *g);
 /* A new round of pictures begins. 0 or -errno. */
 int group_round(struct group *g);
-/* Reads and writes the figures (when: enum mp_cgroup_when); behind the last picture it also
- * searches for what no picture shows. A group that is gone is an error at the start only. */
-int group_write(struct group *g, u32 when, u64 seq, struct trace_writer *w);
+/* Reads and writes the figures (when: enum mp_cgroup_when). search: for what no picture shows, too.
+ * A group that is gone is an error at the start only. */
+int group_write(struct group *g, u32 when, int search, u64 seq, struct trace_writer *w);
 /* Of the last error: which file and why; "" without one. */
 const char *group_error(const struct group *g);
 void group_close(struct group **g);

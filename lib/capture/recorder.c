@@ -179,6 +179,7 @@ static int take(void *ctx, pid_t pid, u32 space)
 		.seq = seq_of,
 		.map_ops = map_ops_of,
 		.charged = group_pages(r->o->group),
+		.by_counters = r->o->live,
 		.ctx = r->s,
 	};
 	struct snapshot *shot;
@@ -375,7 +376,7 @@ static int put_group(struct recorder *r)
 	int err = put_hook(r, "cgroup", group_pages(g) ? "kpagecgroup" : NULL, "documented ABI",
 			   group_pages_reason(g));
 
-	return err ? err : group_write(g, MP_CGROUP_START, session_seq(r->s), r->w);
+	return err ? err : group_write(g, MP_CGROUP_START, 0, session_seq(r->s), r->w);
 }
 
 static int put_window(struct recorder *r, u32 end)
@@ -424,7 +425,8 @@ static int picture_due(const struct recorder *r, u64 now)
 {
 	u64 until = r->began_ns + r->o->duration_ns;
 
-	return now >= r->next_walk_ns && !(r->o->duration_ns && now + r->walk_cost_ns > until);
+	return !r->o->live && now >= r->next_walk_ns &&
+	       !(r->o->duration_ns && now + r->walk_cost_ns > until);
 }
 
 /* At most 50 ms, and not past the end of the recorded time. */
@@ -462,34 +464,42 @@ int recorder_turn(struct recorder *r)
 	return err;
 }
 
-int recorder_picture(struct recorder *r, u64 *ret_seq)
+/* The cgroup's figures before and after it: at its time, not at another. */
+static int last_picture(struct recorder *r)
 {
-	int err;
+	struct group *g = r->o->group;
+	int err = g ? group_write(g, MP_CGROUP_BEFORE, 0, session_seq(r->s), r->w) : 0;
 
-	r->walk++;
-	err = take_all(r);
+	if (!err)
+		err = take_all(r);
+	if (!err && g)
+		err = group_write(g, MP_CGROUP_AFTER, !r->o->live, session_seq(r->s), r->w);
+	return err;
+}
+
+int recorder_catch_up(struct recorder *r, u64 *ret_seq)
+{
+	struct group *g = r->o->group;
+	int err = g ? group_write(g, MP_CGROUP_NOW, 0, session_seq(r->s), r->w) : 0;
+
 	*ret_seq = session_seq(r->s);
 	if (!err)
-		err = write_pictures(r);
-	r->nr_pictures = 0;
-	if (!err)
 		err = session_write_losses(r->s);
-	/* What drew a number before the end of the picture is on its way for microseconds. */
+	/* What drew a number before is on its way for microseconds. */
 	if (!err)
 		err = session_poll(r->s, 10);
 	return err ? err : session_poll(r->s, 10);
 }
 
-/* The cgroup's figures before and after it: at its time, not at another. */
-static int last_picture(struct recorder *r)
+int recorder_picture(struct recorder *r)
 {
-	struct group *g = r->o->group;
-	int err = g ? group_write(g, MP_CGROUP_BEFORE, session_seq(r->s), r->w) : 0;
+	int err;
 
+	r->walk++;
+	err = last_picture(r);
 	if (!err)
-		err = take_all(r);
-	if (!err && g)
-		err = group_write(g, MP_CGROUP_AFTER, session_seq(r->s), r->w);
+		err = write_pictures(r);
+	r->nr_pictures = 0;
 	return err;
 }
 

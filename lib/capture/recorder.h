@@ -23,6 +23,7 @@ struct recorder_opts {
 	u64 ring_bytes; /* session_opts */
 	int may_be_blind; /* session_opts; msg is set when it came to that */
 	u64 duration_ns; /* 0: until the targets end */
+	int live; /* pictures when asked for, as cheap as can be: compared with counters only */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
 	void (*progress)(void *ctx); /* after each process of a picture, once recording; or NULL */
 	void *progress_ctx;
@@ -38,9 +39,11 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 int recorder_start(struct recorder *r);
 /* Drain for at most 50 ms, with a rolling picture when one is due. */
 int recorder_turn(struct recorder *r);
-/* A picture of every target now, and the losses so far, into the trace. Events numbered up to
- * *ret_seq are in it too, but for one that a stalled processor still holds. */
-int recorder_picture(struct recorder *r, u64 *ret_seq);
+/* A picture of every target now, into the trace. */
+int recorder_picture(struct recorder *r);
+/* The losses so far, and the cgroup's figures as they are. Events numbered up to *ret_seq are in
+ * the trace then, but for one that a stalled processor still holds. */
+int recorder_catch_up(struct recorder *r, u64 *ret_seq);
 /* Last picture, detach, write what is left, name the stacks of the file at path (NULL: nobody
  * does), END. */
 int recorder_finish(struct recorder *r, const char *path);

@@ -22,42 +22,60 @@ static u64 now_ns(void)
 	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
 }
 
-static int put_check(struct picture *p, pid_t pid, u32 when)
+/* The lines of a file of keys in kB, each to fn in bytes. */
+static int each_key(pid_t pid, const char *file, struct mp_ev_check *c,
+		    void (*fn)(struct mp_ev_check *c, const char *key, u64 bytes))
 {
-	struct mp_ev_check c = {.walk = p->walk, .when = when};
-	static const char *const thp[] = {"AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"};
+	FILE *f = proc_open(pid, file);
 	unsigned long long v;
 	char line[256], key[64];
-	FILE *f = proc_open(pid, "smaps_rollup");
-	unsigned int i;
 
 	if (!f)
 		return proc_error();
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63[A-Za-z_]: %llu kB", key, &v) != 2)
-			continue;
-		v *= 1024;
-		if (!strcmp(key, "Rss"))
-			c.rss = v;
-		else if (!strcmp(key, "Pss"))
-			c.pss = v;
-		else if (!strcmp(key, "Swap"))
-			c.swap = v;
-		else if (!strcmp(key, "Private_Hugetlb") || !strcmp(key, "Shared_Hugetlb"))
-			c.hugetlb += v;
-		for (i = 0; i < 3; i++)
-			if (!strcmp(key, thp[i]))
-				c.thp += v;
-	}
-	fclose(f);
-	f = proc_open(pid, "status");
-	if (!f)
-		return proc_error();
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmSize: %llu kB", &v) == 1)
-			c.vmsize = v * 1024;
+		if (sscanf(line, "%63[A-Za-z_]: %llu kB", key, &v) == 2)
+			fn(c, key, v * 1024);
 	fclose(f);
-	return picture_put(p, MP_EV_CHECK, &c, sizeof(c));
+	return 0;
+}
+
+static void smaps_key(struct mp_ev_check *c, const char *key, u64 v)
+{
+	if (!strcmp(key, "Rss"))
+		c->rss = v;
+	else if (!strcmp(key, "Pss"))
+		c->pss = v;
+	else if (!strcmp(key, "Swap"))
+		c->swap = v;
+	else if (!strcmp(key, "Private_Hugetlb") || !strcmp(key, "Shared_Hugetlb"))
+		c->hugetlb += v;
+	else if (!strcmp(key, "AnonHugePages") || !strcmp(key, "ShmemPmdMapped") ||
+		 !strcmp(key, "FilePmdMapped"))
+		c->thp += v;
+}
+
+static void status_key(struct mp_ev_check *c, const char *key, u64 v)
+{
+	if (!strcmp(key, "VmSize"))
+		c->vmsize = v;
+	else if (c->source == MP_CHECK_STATUS && !strncmp(key, "Rss", 3))
+		c->rss += v; /* RssAnon, RssFile, RssShmem */
+}
+
+static int put_check(struct picture *p, pid_t pid, u32 when)
+{
+	struct mp_ev_check c = {
+		.walk = p->walk,
+		.when = when,
+		.source = p->env->by_counters ? MP_CHECK_STATUS : MP_CHECK_SMAPS,
+	};
+	int err = 0;
+
+	if (!p->env->by_counters)
+		err = each_key(pid, "smaps_rollup", &c, smaps_key);
+	if (!err)
+		err = each_key(pid, "status", &c, status_key);
+	return err ? err : picture_put(p, MP_EV_CHECK, &c, sizeof(c));
 }
 
 static int thread_has_memory(pid_t tid)

@@ -18,6 +18,8 @@ struct snapshot_env {
 	struct pagewalk *walker; /* NULL: pagemap */
 	u64 (*seq)(void *ctx); /* number of the recording's latest event */
 	struct pagecg *charged; /* pages are asked whether they are charged to a cgroup; or NULL */
+	int by_counters; /* compare with the counters of status: smaps_rollup walks every page again
+			  */
 	u64 (*map_ops)(void *ctx, u32 space); /* mapping calls of a space so far */
 	void *ctx;
 };

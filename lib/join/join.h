@@ -115,6 +115,7 @@ extern const char *const check_status_names[];
 struct check {
 	int judged; /* the kernel's figure is there */
 	u64 kernel, kernel_before, attributed, unattributed, tolerance;
+	u64 lag; /* the kernel's own counter may be behind by this */
 	s64 residual;
 	enum check_status status;
 	const char *scope; /* NULL: space */
@@ -161,9 +162,11 @@ struct report {
 	u64 lost, mp_events, unknown_frames, frames;
 	struct {
 		int on; /* the recording goes on */
-		u64 window_ns; /* since the report before; 0: this is the first */
+		u64 age_ns; /* of the picture */
+		u64 window_ns; /* from the picture before to it; 0: it is the first */
 		s64 grown; /* resident, in the window */
-		double cpu; /* memprov's own, in cores, in the window */
+		u64 cpu_ns; /* memprov's own, since the table before; 0: this is the first */
+		double cpu; /* in cores */
 	} live;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */

@@ -24,6 +24,17 @@ static struct memcg *get(struct replay *p)
 	return p->r->memcg;
 }
 
+/* Of a recording that goes on the same is read again and again. */
+static void forget_reading(struct memcg *m, u32 when)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < m->n; i++)
+		if (m->figures[i].when != when)
+			m->figures[n++] = m->figures[i];
+	m->n = n;
+}
+
 static int note_group(struct replay *p, const struct mp_ev_cgroup *ev)
 {
 	struct memcg *m = get(p);
@@ -35,6 +46,7 @@ static int note_group(struct replay *p, const struct mp_ev_cgroup *ev)
 	m->groups = ev->groups;
 	m->flags = ev->flags;
 	m->nr_cpus = p->nr_cpus;
+	forget_reading(m, ev->when);
 	if (ev->when < sizeof(m->read))
 		m->read[ev->when] = 1;
 	return 0;
@@ -120,7 +132,8 @@ const struct memcg_figure *memcg_find(const struct memcg *m, const char *source,
 
 u32 memcg_latest(const struct memcg *m)
 {
-	return m->read[MP_CGROUP_AFTER]	   ? MP_CGROUP_AFTER
+	return m->read[MP_CGROUP_NOW]	   ? MP_CGROUP_NOW
+	       : m->read[MP_CGROUP_AFTER]  ? MP_CGROUP_AFTER
 	       : m->read[MP_CGROUP_BEFORE] ? MP_CGROUP_BEFORE
 					   : MP_CGROUP_START;
 }
@@ -264,6 +277,8 @@ static const char *unjudged(const struct memcg *m)
 		return "the group or its processes were gone before the last picture";
 	if (m->flags & MP_CGROUP_ROOT)
 		return "the root group has no counter: the kernel adds up memory.stat";
+	if (m->read[MP_CGROUP_NOW])
+		return "top does not search all of memory for pages that no process maps";
 	if (!(m->flags & MP_CGROUP_PAGES))
 		return "which pages are charged here is unknown: no search through "
 		       "/proc/kpagecgroup";

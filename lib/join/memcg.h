@@ -20,7 +20,7 @@ struct memcg {
 	const char *path;
 	u32 version, groups, flags; /* MP_CGROUP_* of the last reading */
 	u32 nr_cpus;
-	u8 read[3]; /* by enum mp_cgroup_when: there is a reading */
+	u8 read[4]; /* by enum mp_cgroup_when: there is a reading */
 	struct memcg_figure *figures;
 	size_t n;
 };

@@ -18,27 +18,27 @@ static const char *size_of(const struct report *r, const struct out_opts *o, con
 }
 
 /* A counter and what it rose by while recording. */
-static void count(FILE *f, const struct report *r, const char *title, const char *name)
+static void count(FILE *f, const struct report *r, const char *title, const char *name, int *n)
 {
 	const struct memcg_figure *a = memcg_find(r->memcg, NULL, name, MP_CGROUP_START);
 	const struct memcg_figure *b = memcg_find(r->memcg, NULL, name, memcg_latest(r->memcg));
 
 	if (!b)
 		return;
-	fprintf(f, ", %s %llu", title, (unsigned long long)b->value);
+	fprintf(f, "%s%s %llu", (*n)++ ? ", " : "\n    ", title, (unsigned long long)b->value);
 	if (a && b->value > a->value)
 		fprintf(f, " (+%llu)", (unsigned long long)(b->value - a->value));
 }
 
 /* Share of the recording's time that somebody, or everybody, waited for memory. */
-static void pressure(FILE *f, const struct report *r, const char *title, const char *name)
+static void pressure(FILE *f, const struct report *r, const char *title, const char *name, int *n)
 {
 	const struct memcg_figure *a = memcg_find(r->memcg, NULL, name, MP_CGROUP_START);
 	const struct memcg_figure *b = memcg_find(r->memcg, NULL, name, memcg_latest(r->memcg));
 
 	if (!a || !b || b->value < a->value || !r->duration_ns)
 		return;
-	fprintf(f, ", PSI %s %.1f%%", title,
+	fprintf(f, "%sPSI %s %.1f%%", (*n)++ ? ", " : "\n    ", title,
 		(double)(b->value - a->value) * 1e5 / (double)r->duration_ns);
 }
 
@@ -58,19 +58,20 @@ void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const struct check *c = &r->check[COST_CHARGED];
 	const char *s = r->memcg->path ? r->memcg->path : "?";
+	int n = 0;
 
 	fputs("  cgroup ", f);
 	for (; *s; s++)
 		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, f);
-	fprintf(f, " (v%u, %u %s): charged %s of limit %s, high %s, swap %s", r->memcg->version,
-		r->memcg->groups, r->memcg->groups == 1 ? "group" : "groups",
+	fprintf(f, " (v%u, %u %s): charged %s of limit %s, high %s, swap %s\n   ",
+		r->memcg->version, r->memcg->groups, r->memcg->groups == 1 ? "group" : "groups",
 		size_of(r, o, "current"), size_of(r, o, "limit"), size_of(r, o, "high"),
 		size_of(r, o, "swap"));
-	count(f, r, "limit hits", "limit_hits");
-	count(f, r, "ooms", "oom");
-	count(f, r, "oom kills", "oom_kill");
-	pressure(f, r, "some", "psi_some");
-	pressure(f, r, "full", "psi_full");
+	count(f, r, "limit hits", "limit_hits", &n);
+	count(f, r, "ooms", "oom", &n);
+	count(f, r, "oom kills", "oom_kill", &n);
+	pressure(f, r, "some", "psi_some", &n);
+	pressure(f, r, "full", "psi_full", &n);
 	if (memcg_latest(r->memcg) == MP_CGROUP_START)
 		fputs("; as it was at the start", f);
 	fputc('\n', f);
@@ -78,11 +79,11 @@ void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o)
 		fprintf(f, "    its rows are not judged: %s\n", c->reason);
 		return;
 	}
-	fprintf(f, "    = mapped by its processes %s + else (kind memcg) %s   [kernel ",
+	fprintf(f, "    = mapped by its processes %s + else (kind memcg) %s\n    kernel ",
 		out_amount(o, class_sum(r, 0)), out_amount(o, class_sum(r, 1)));
 	if (c->kernel_before != c->kernel)
 		fprintf(f, "%s to ", out_amount(o, (s64)c->kernel_before));
-	fprintf(f, "%s, residual %s, tolerance %s: %s]\n", out_amount(o, (s64)c->kernel),
+	fprintf(f, "%s, residual %s, tolerance %s: %s\n", out_amount(o, (s64)c->kernel),
 		out_amount(o, c->residual), out_amount(o, (s64)c->tolerance), c->reason);
 }
 

@@ -70,6 +70,12 @@ judge_still() { # SPEC [OPTION...]
 	done
 }
 
+stop_last() {
+	kill -KILL "${pids[-1]}"
+	wait "${pids[-1]}" 2>/dev/null || true
+	unset 'pids[-1]'
+}
+
 expect_error() { # TEXT SPEC
 	local got=0
 	"$memprov" record --cgroup "$2" -w 1s -o "$trace" 2>"$dir/err" || got=$?
@@ -95,10 +101,42 @@ judge_still "$name"
 judge_still "$group"
 judge_still "of:$payer"
 "$memprov" report "$trace" >"$dir/table"
+"$memprov" diff "$trace" "$trace" >"$dir/out" || fail "diff exits with $?"
+grep -q "^charged, " "$dir/out" || fail "diff of a cgroup shows $(head -n 1 "$dir/out")"
+awk '/ OWNER$/ { exit long } length > 120 { long = 1 }' "$dir/table" || fail "a line of the header is long"
 grep -qE "cgroup /?$name \(v[12], 1 group\): charged .* of limit 256.00 MiB, high unlimited" "$dir/table" ||
 	fail "the header lacks the group: $(grep cgroup "$dir/table")"
 "$memprov" report "$trace" --by charged --format folded | grep -qE ';\[memcg\];.* [0-9]+$' ||
 	fail "folded stacks lack the rows of kind memcg"
+
+echo "# top of it: the charge is what the kernel says at the time, with rows for what is in no process"
+charge() {
+	cat "$group/memory.usage_in_bytes" 2>/dev/null || cat "$group/memory.current"
+}
+# The charge in the last whole table.
+charge_shown() {
+	sed -n 's/.*: charged \([0-9]*\) of limit .*/\1/p' "$dir/tables" | tail -n 1
+}
+in_group "$group" "$build/work/grow"
+go
+env --default-signal=INT "$memprov" top --cgroup "$group" -d 0.3 --bytes >"$dir/tables" 2>"$dir/record.err" &
+recorder=$!
+pids+=("$recorder")
+await grep -q OWNER "$dir/tables" || fail "top prints nothing"
+kept=$(charge)
+go
+# A cpu charges up to 64 pages in advance; the second step of grow is 1013 - 23 pages.
+want=$((kept + (990 - 64 * $(nproc)) * 4096))
+follows() { [ "$(charge_shown)" -ge "$want" ]; }
+await follows || fail "top shows $(charge_shown), the group grew from $kept to $(charge)"
+kill -INT "$recorder"
+wait "$recorder" || fail "top exits with $?"
+unset 'pids[-1]'
+grep -qE "^ +[0-9]+. .*\(memcg\)" "$dir/tables" || fail "top has no rows of kind memcg"
+grep -qE "^ +CHARGED" "$dir/tables" || fail "top does not sort by charged"
+! grep -q "gone\|at the start;" "$dir/tables" || fail "top says the group is gone"
+echo "ok    charged $kept, then $(charge_shown)"
+stop_last
 
 echo "# a process that left the group: its pages are still charged here"
 in_group "$group" "$build/work/pages"
@@ -108,11 +146,6 @@ outside=$(awk '$1 == "Anonymous:" { print $2 * 1024 }' "/proc/$pid/smaps_rollup"
 echo "$pid" >"$mount/cgroup.procs"
 judge_still "$group" --outside "$outside"
 kill -CONT "$pid"
-stop_last() {
-	kill -KILL "${pids[-1]}"
-	wait "${pids[-1]}" 2>/dev/null || true
-	unset 'pids[-1]'
-}
 stop_last
 
 echo "# a process that came in later; a group below"
