@@ -83,7 +83,7 @@ void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o)
 		out_amount(o, class_sum(r, 0)), out_amount(o, class_sum(r, 1)));
 	if (c->kernel_before != c->kernel)
 		fprintf(f, "%s to ", out_amount(o, (s64)c->kernel_before));
-	fprintf(f, "%s, residual %s, tolerance %s: %s\n", out_amount(o, (s64)c->kernel),
+	fprintf(f, "%s, residual %s, tolerance %s:\n      %s\n", out_amount(o, (s64)c->kernel),
 		out_amount(o, c->residual), out_amount(o, (s64)c->tolerance), c->reason);
 }
 

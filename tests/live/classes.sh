@@ -56,9 +56,10 @@ if sum(v or 0 for v in got.values()) != sum(kernel.values()):
 if report["totals"]["live"]["value"] != got["live"]:
     sys.exit("the column live is another number than the class")
 with open(table_path, encoding="utf-8") as f:
-    left, right = next(line for line in f if line.startswith("  Rss ")).split(" = ")
-terms = [int(n) for n in re.findall(r" (\d+)(?= |$)", right.split("[")[0])]
-if int(left.split()[1]) != sum(kernel.values()) or sum(terms) != int(left.split()[1]):
+    screen = re.search(r"^  Rss (.*)^  kernel ", f.read(), re.M | re.S).group(1)
+left, right = screen.split(" = ")
+terms = [int(n) for n in re.findall(r" (\d+)(?=\s)", right)]
+if int(left) != sum(kernel.values()) or sum(terms) != int(left):
     sys.exit(f"the screen does not add up: {left} = {terms}")
 print("ok   ", got)
 END
