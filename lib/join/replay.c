@@ -442,22 +442,56 @@ int replay_step(struct replay *p, u64 seq)
 
 /* ---- reports ---- */
 
+/* By process; what it is now, behind what it was before an exec. */
+static int by_pid(const void *a, const void *b)
+{
+	const struct space_state *s = *(struct space_state *const *)a;
+	const struct space_state *t = *(struct space_state *const *)b;
+
+	if (s->pid != t->pid)
+		return s->pid < t->pid ? -1 : 1;
+	if (s->pictured != t->pictured)
+		return s->pictured - t->pictured;
+	return s < t ? -1 : s > t;
+}
+
+/* Who is in the picture first, then who came and went. */
+static int by_picture(const void *a, const void *b)
+{
+	const struct space_state *s = *(struct space_state *const *)a;
+	const struct space_state *t = *(struct space_state *const *)b;
+
+	if (s->pictured != t->pictured)
+		return t->pictured - s->pictured;
+	return s < t ? -1 : s > t;
+}
+
 static int add_targets(const struct replay *p, struct report *r)
 {
-	int pass;
-	u32 i;
+	const struct space_state **all;
+	u32 i, n = 0, nr = 0;
 
+	all = calloc(p->nr_spaces ? p->nr_spaces : 1, sizeof(*all));
 	r->targets = calloc(p->nr_spaces ? p->nr_spaces : 1, sizeof(*r->targets));
-	if (!r->targets)
+	if (!all || !r->targets) {
+		free(all);
 		return -ENOMEM;
-	/* Who is in the picture first, then who came and went. */
-	for (pass = 1; pass >= 0; pass--)
-		for (i = 0; i < p->nr_spaces; i++) {
-			if (p->spaces[i].pictured != pass || p->spaces[i].gone)
-				continue;
-			r->targets[r->nr_targets].pid = p->spaces[i].pid;
-			r->targets[r->nr_targets++].comm = p->spaces[i].comm;
-		}
+	}
+	for (i = 0; i < p->nr_spaces; i++)
+		if (!p->spaces[i].gone)
+			all[n++] = &p->spaces[i];
+	/* Each process once, however often it became another program. */
+	qsort(all, n, sizeof(*all), by_pid);
+	for (i = 0; i < n; i++)
+		if (i + 1 == n || all[i]->pid != all[i + 1]->pid)
+			all[nr++] = all[i];
+	qsort(all, nr, sizeof(*all), by_picture);
+	for (i = 0; i < nr; i++) {
+		r->targets[i].pid = all[i]->pid;
+		r->targets[i].comm = all[i]->comm;
+	}
+	r->nr_targets = nr;
+	free(all);
 	return 0;
 }
 

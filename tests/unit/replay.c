@@ -419,6 +419,24 @@ static int flows_and_duration_are_of_the_recorded_time(void)
 	return 1;
 }
 
+/* A shell that becomes a program, twice, beside a child: two processes. */
+static int a_process_is_one_target_whatever_it_execs(void)
+{
+	struct mp_ev_space ev = {.parent = 1, .tgid = 101, .cause = MP_SPACE_EXEC};
+	struct held held = {AT(1), 4, 2};
+
+	space_born(1, 0);
+	space_born(2, 1);
+	put_at(++seq, MP_EV_SPACE, 3, &ev, sizeof(ev));
+	ev.parent = 3;
+	put_at(++seq, MP_EV_SPACE, 4, &ev, sizeof(ev));
+	map(4, AT(1), 4, 1000);
+	picture(4, 1, &held, 1);
+	CHECK(!step(~0ull));
+	CHECK(r->nr_targets == 2 && r->targets[0].pid == 101 && r->targets[1].pid == 102);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -427,6 +445,7 @@ static const struct {
 	{                   \
 #name, name \
 	}
+	TEST(a_process_is_one_target_whatever_it_execs),
 	TEST(steps_give_what_one_step_gives),
 	TEST(arrival_is_put_in_order),
 	TEST(records_behind_the_step_wait),
