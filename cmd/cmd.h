@@ -3,6 +3,8 @@
 #ifndef MP_CMD_CMD_H
 #define MP_CMD_CMD_H
 
+#include <stdio.h>
+
 #define EXIT_USAGE 2
 #define EXIT_LOSS  3
 
@@ -12,9 +14,14 @@ int cmd_top(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_features(int argc, char **argv);
+int cmd_help(int argc, char **argv);
 
-/* One line on stderr: memprov: verb: text. Returns 1. */
+/* One line on stderr: memprov: verb: text; verb may be NULL. Returns 1. */
 int fail(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what was asked wrongly, with the verb's usage behind it. Returns EXIT_USAGE. */
+int misuse(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* How the verb (NULL: each) is used. Returns EXIT_USAGE. */
+int usage(FILE *f, const char *verb);
 /* Pictures need what this process lacks. Returns 1. */
 int fail_frames(const char *verb);
 /* Why a trace could not be read, in words. Returns 1. */

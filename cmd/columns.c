@@ -1,26 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
 #include "cmd/columns.h"
 #include "lib/join/join.h"
 
+/* As a name in the table is written. */
+static void trim(const char *text, char *ret, size_t len)
+{
+	size_t n = 0;
+
+	for (text += strspn(text, " \t"); *text && n < len - 1; text++)
+		ret[n++] = (char)tolower((unsigned char)*text);
+	while (n && (ret[n - 1] == ' ' || ret[n - 1] == '\t'))
+		n--;
+	ret[n] = 0;
+}
+
 int columns_by(const char *verb, const char *name)
 {
 	const char *near = "resident";
-	int c = cost_find(name ? name : near, &near);
+	char word[64];
+	int c;
 
+	trim(name ? name : near, word, sizeof(word));
+	c = cost_find(word, &near);
 	if (c < 0)
-		fail(verb, "no column '%s': the nearest is %s", name, near);
+		fail(verb,
+		     "no column '%s': the nearest is %s; memprov report --columns help lists "
+		     "all",
+		     word, near);
 	return c;
+}
+
+int columns_list(void)
+{
+	int c;
+
+	for (c = 0; c < COST_MAX; c++)
+		printf("%-9s  %-2s  %s\n", cost_columns[c].name, cost_columns[c].unit,
+		       cost_columns[c].doc);
+	return 0;
 }
 
 int columns_pick(const char *verb, const char *list, int by, int *ret)
 {
 	static const int usual[] = {COST_RESIDENT, COST_GROWN, COST_RESERVED, COST_TOUCHED,
 				    COST_SWAPPED};
-	char copy[256], *name, *save;
+	char copy[1024], *name, *save;
 	size_t i;
 	int n = 0;
 
@@ -39,6 +68,10 @@ int columns_pick(const char *verb, const char *list, int by, int *ret)
 		ret[n] = columns_by(verb, name);
 		if (ret[n++] < 0)
 			return -1;
+	}
+	if (!n) {
+		fail(verb, "--columns names none; memprov report --columns help lists all");
+		return -1;
 	}
 	ret[n] = -1;
 	return 0;

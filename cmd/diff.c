@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cmd/args.h"
 #include "cmd/cmd.h"
+#include "cmd/columns.h"
 #include "lib/join/diff.h"
 
 #define EXIT_RULE  4
@@ -20,17 +22,6 @@ struct options {
 	struct diff_rule rules[MAX_RULES];
 	size_t nr_rules;
 };
-
-static int usage(void)
-{
-	fputs("usage: memprov diff [BASE NEW] [--by|-s COLUMN] [--owner auto|alloc|fault]\n"
-	      "                    [--fail-on 'COLUMN>+N%' | 'COLUMN>+SIZE']... [--format "
-	      "table|json]\n"
-	      "  without files: memprov.data.old and memprov.data. Exit status 4: a rule failed, "
-	      "3: undecided\n",
-	      stderr);
-	return EXIT_USAGE;
-}
 
 static int parse(struct options *o, int argc, char **argv)
 {
@@ -50,27 +41,30 @@ static int parse(struct options *o, int argc, char **argv)
 			break;
 		case 'w':
 			if (owner_parse(optarg, &o->owner))
-				return usage();
+				return misuse("diff", "--owner %s: auto, alloc or fault", optarg);
 			break;
 		case 'x':
 			if (o->nr_rules == MAX_RULES)
-				return usage();
+				return misuse("diff", "at most %d rules", MAX_RULES);
 			o->rule_text[o->nr_rules++] = optarg;
 			break;
 		case 'f':
 			o->format = optarg;
 			break;
 		default:
-			return usage();
+			return usage(stderr, "diff");
 		}
 	}
 	if (strcmp(o->format, "table") && strcmp(o->format, "json"))
-		return usage();
+		return misuse("diff", "--format %s: table or json", o->format);
 	if (argc - optind == 2) {
 		o->base = argv[optind];
 		o->next = argv[optind + 1];
 	} else if (argc != optind) {
-		return usage();
+		return misuse("diff",
+			      "%d file%s: give two, or none for memprov.data.old and "
+			      "memprov.data",
+			      argc - optind, argc - optind > 1 ? "s" : "");
 	}
 	return 0;
 }
@@ -84,12 +78,13 @@ static int parse_rules(struct options *o)
 	for (i = 0; i < o->nr_rules; i++) {
 		err = diff_rule_parse(o->rule_text[i], &o->rules[i], &near);
 		if (err == -ENOENT)
-			return fail("diff", "%s: no such column: the nearest is %s",
+			return fail("diff",
+				    "%s: no such column: the nearest is %s; memprov report "
+				    "--columns help lists all",
 				    o->rule_text[i], near);
-		if (err) {
-			fail("diff", "%s: a rule is COLUMN>+N%% or COLUMN>+SIZE", o->rule_text[i]);
-			return usage();
-		}
+		if (err)
+			return misuse("diff", "%s: a rule is COLUMN>+N%% or COLUMN>+SIZE",
+				      o->rule_text[i]);
 	}
 	return 0;
 }
@@ -126,7 +121,6 @@ int cmd_diff(int argc, char **argv)
 {
 	struct options o = {.base = "memprov.data.old", .next = "memprov.data", .format = "table"};
 	struct report *base = NULL, *next = NULL;
-	const char *near = "resident";
 	struct diff *d = NULL;
 	int column, err, status = parse(&o, argc, argv);
 
@@ -134,13 +128,13 @@ int cmd_diff(int argc, char **argv)
 		status = parse_rules(&o);
 	if (status)
 		return status;
-	column = o.by ? cost_find(o.by, &near) : o.nr_rules ? o.rules[0].column : -1;
+	column = o.by ? columns_by("diff", o.by) : o.nr_rules ? o.rules[0].column : -1;
 	if (o.by && column < 0)
-		return fail("diff", "no column '%s': the nearest is %s", o.by, near);
-	err = join_file(o.base, o.owner, &base);
+		return 1;
+	err = input_join(o.base, o.owner, &base);
 	if (err)
 		return fail_trace("diff", o.base, err);
-	err = join_file(o.next, o.owner, &next);
+	err = input_join(o.next, o.owner, &next);
 	if (err) {
 		status = fail_trace("diff", o.next, err);
 	} else if (diff_new(base, next, column < 0 ? usual(base, next) : column, &d)) {

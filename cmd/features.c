@@ -3,6 +3,7 @@
  * trial, never a version. */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,20 +91,34 @@ static const char *try_walk(char *reason, size_t len)
 	return "usable";
 }
 
+static int parse(int argc, char **argv, int *ret_json)
+{
+	static const struct option longs[] = {
+		{"format", required_argument, NULL, 'f'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (c != 'f')
+			return usage(stderr, "features");
+		*ret_json = !strcmp(optarg, "json");
+		if (!*ret_json && strcmp(optarg, "table"))
+			return misuse("features", "--format %s: table or json", optarg);
+	}
+	return optind < argc ? misuse("features", "%s: no argument is expected", argv[optind]) : 0;
+}
+
 int cmd_features(int argc, char **argv)
 {
-	int json = argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "json");
-	int table = argc == 1 ||
-		    (argc == 3 && !strcmp(argv[1], "--format") && !strcmp(argv[2], "table"));
+	int json = 0, status = parse(argc, argv, &json);
 	const char *walk, *pfn;
 	struct programs p;
 	char reason[256] = "";
 	size_t i;
 
-	if (!json && !table) {
-		fputs("usage: memprov features [--format table|json]\n", stderr);
-		return EXIT_USAGE;
-	}
+	if (status)
+		return status;
 	try_programs(&p);
 	walk = try_walk(reason, sizeof(reason));
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";

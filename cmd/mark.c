@@ -17,12 +17,6 @@ struct options {
 	const char *output, *text;
 };
 
-static int usage(void)
-{
-	fputs("usage: memprov mark [-p RECORDER | -o FILE] TEXT\n", stderr);
-	return EXIT_USAGE;
-}
-
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -39,21 +33,22 @@ static int parse(struct options *o, int argc, char **argv)
 		switch (c) {
 		case 'p':
 			pid = strtol(optarg, &end, 10);
-			if (end == optarg || *end || pid <= 0 || pid > 1 << 22) {
-				fail("mark", "-p %s: not a process id", optarg);
-				return usage();
-			}
+			if (end == optarg || *end || pid <= 0 || pid > 1 << 22)
+				return misuse("mark", "-p %s: not a process id", optarg);
 			o->pid = (pid_t)pid;
 			break;
 		case 'o':
 			o->output = optarg;
 			break;
 		default:
-			return usage();
+			return usage(stderr, "mark");
 		}
 	}
-	if (argc - optind != 1 || (o->pid && o->output))
-		return usage();
+	if (o->pid && o->output)
+		return misuse("mark", "choose one of -p and -o");
+	if (argc - optind != 1)
+		return misuse("mark", argc == optind ? "what text?"
+						     : "one text: put it in quotation marks");
 	o->text = argv[optind];
 	wrong = mark_refused(o->text, strlen(o->text));
 	if (!wrong)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/dryrun.h"
 #include "cmd/target.h"
 #include "lib/capture/group.h"
 #include "lib/capture/privilege.h"
@@ -21,7 +22,7 @@
 
 struct options {
 	struct target target;
-	int dry_run, verbose;
+	int dry_run, verbose, dashes; /* -- before CMD */
 	const char *output;
 	u64 duration_ns, max_size, ring_bytes;
 	int strict;
@@ -72,17 +73,6 @@ static u64 parse_size(const char *text)
 	return *end ? 0 : v;
 }
 
-static int usage(void)
-{
-	fputs("usage: memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | "
-	      "-- CMD ARG...\n"
-	      "                      [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] "
-	      "[--ring SIZE] [--strict]\n"
-	      "                      [--user NAME] [--dry-run] [-v]\n",
-	      stderr);
-	return EXIT_USAGE;
-}
-
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -103,25 +93,21 @@ static int parse(struct options *o, int argc, char **argv)
 			break;
 		case 'w':
 			o->duration_ns = parse_duration(optarg);
-			if (!o->duration_ns) {
-				fail("record", "-w %s: not a duration; try 10s or 500ms", optarg);
-				return usage();
-			}
+			if (!o->duration_ns)
+				return misuse("record", "-w %s: not a duration; try 10s or 500ms",
+					      optarg);
 			break;
 		case 'm':
 			o->max_size = parse_size(optarg);
-			if (!o->max_size) {
-				fail("record", "--max-size %s: not a size; try 512M", optarg);
-				return usage();
-			}
+			if (!o->max_size)
+				return misuse("record", "--max-size %s: not a size; try 512M",
+					      optarg);
 			break;
 		case 'r':
 			o->ring_bytes = parse_size(optarg);
-			if (o->ring_bytes < SESSION_RING_MIN || o->ring_bytes > 1u << 30) {
-				fail("record", "--ring %s: not a size from %uK to 1G", optarg,
-				     SESSION_RING_MIN >> 10);
-				return usage();
-			}
+			if (o->ring_bytes < SESSION_RING_MIN || o->ring_bytes > 1u << 30)
+				return misuse("record", "--ring %s: not a size from %uK to 1G",
+					      optarg, SESSION_RING_MIN >> 10);
 			break;
 		case 's':
 			o->strict = 1;
@@ -136,11 +122,12 @@ static int parse(struct options *o, int argc, char **argv)
 		default:
 			status = target_option(&o->target, "record", c, optarg);
 			if (status)
-				return status < 0 || status == EXIT_USAGE ? usage() : status;
+				return status < 0 ? usage(stderr, "record") : status;
 		}
 	}
 	o->target.argv = optind < argc ? argv + optind : NULL;
-	return (o->target.nr_pids > 0) == (o->target.argv != NULL) ? usage() : 0;
+	o->dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	return target_one(&o->target, "record", NULL, 0);
 }
 
 /* The line that is drawn anew while recording, and while the last picture is taken. */
@@ -196,10 +183,12 @@ static int follow(struct recorder *r, struct status *s)
 	return err;
 }
 
-static int failed(const struct options *o, int err)
+static int failed(const struct options *o, int err, int published)
 {
 	if (err == -EACCES)
 		return 1; /* nobody to look at: said above */
+	if (!published && (err == -ENOSPC || err == -EFBIG))
+		return fail("record", "%s: %s", o->output, trace_create_strerror(err));
 	if (err == -ENOSPC)
 		return fail("record",
 			    "%s: no space left: the trace ends here and is readable; free some or "
@@ -260,29 +249,51 @@ static void say_took(const char *what, u64 ns)
 		fprintf(stderr, "memprov: %s took %.1f s\n", what, (double)ns / 1e9);
 }
 
+/* A slip of the hand makes the rest of the line a command: say what was meant. */
+static void say_no_command(const struct options *o, int exec_error)
+{
+	char *const *argv = o->target.argv;
+	char hint[128] = "check the command's path";
+	int i;
+
+	for (i = 1; argv[i] && argv[i][0] != '-'; i++)
+		;
+	if (argv[0][0] && !argv[0][strspn(argv[0], "0123456789,")])
+		snprintf(hint, sizeof(hint), "did you mean -p %s?", argv[0]);
+	else if (!o->dashes && argv[i])
+		snprintf(hint, sizeof(hint),
+			 "check the command's path; %s behind it would be the command's: options "
+			 "of record come first",
+			 argv[i]);
+	fail("record", "%s: %s: %s", argv[0], strerror(exec_error), hint);
+}
+
+static int publish(const struct options *o, struct recorder *r, struct trace_writer *w)
+{
+	char who[256];
+
+	(void)w;
+	say_took("the first picture", recorder_first_ns(r));
+	target_name(&o->target, who, sizeof(who));
+	fprintf(stderr, "memprov: recording %s to %s; Ctrl-C ends\n", who, o->output);
+	return 0;
+}
+
 static int run(const struct options *o, struct status *s)
 {
 	struct recorder *r = s->r;
 	struct trace_writer *w = s->w;
-	int err = recorder_start(r);
+	int err = recorder_start(r), published = 0;
 
-	if (recorder_refused(r) && privilege_missing(NEED_PTRACE))
-		fail("record",
-		     "%u of the processes are of another user: CAP_SYS_PTRACE missing: run as root "
-		     "or grant it",
-		     recorder_refused(r));
-	else if (recorder_refused(r))
-		fail("record", "the kernel lets nobody look into %u of the processes: left out",
-		     recorder_refused(r));
+	target_refused(r, "record");
 	if (!err && recorder_exec_error(r)) {
-		fail("record", "%s: %s: check the command's path", o->target.argv[0],
-		     strerror(recorder_exec_error(r)));
+		say_no_command(o, recorder_exec_error(r));
 		return recorder_status(r);
 	}
+	if (!err)
+		err = publish(o, r, w);
 	if (!err) {
-		say_took("the first picture", recorder_first_ns(r));
-		fprintf(stderr, "memprov: recording %d to %s; Ctrl-C ends\n", (int)recorder_pid(r),
-			o->output);
+		published = 1;
 		s->next_ns = isatty(2) ? now_ns() + STATUS_NS : 0;
 		err = follow(r, s);
 	}
@@ -305,7 +316,7 @@ static int run(const struct options *o, struct status *s)
 			return 1;
 	}
 	if (err)
-		return failed(o, err);
+		return failed(o, err, published);
 	if (recorder_status(r))
 		return recorder_status(r);
 	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE)
@@ -354,13 +365,8 @@ int cmd_record(int argc, char **argv)
 		return err;
 	if (target_check(&o.target, "record"))
 		return 1;
-	if (o.dry_run) {
-		puts("no allocator probe; three tracepoint programs per fault (0.4 to 0.8 us on "
-		     "this kind of machine)\n"
-		     "and per mapping call; one walk of the page tables a second, at most 2% of a "
-		     "core");
-		return 0;
-	}
+	if (o.dry_run)
+		return dry_run(&o.target);
 	err = trace_writer_open(o.output, o.max_size, &w);
 	if (err)
 		return fail("record", "%s: %s", o.output, trace_create_strerror(err));

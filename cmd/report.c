@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cmd/args.h"
 #include "cmd/cmd.h"
 #include "cmd/columns.h"
 #include "lib/join/join.h"
@@ -19,17 +20,6 @@ struct options {
 	unsigned int rows;
 };
 
-static int usage(void)
-{
-	fputs("usage: memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST]\n"
-	      "                      [--group stack|function|mapping|file|process] [--owner "
-	      "auto|alloc|fault]\n"
-	      "                      [--why ID] [--rows N] [--bytes] [--format table|folded|json] "
-	      "[-o OUT]\n",
-	      stderr);
-	return EXIT_USAGE;
-}
-
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -39,6 +29,7 @@ static int parse(struct options *o, int argc, char **argv)
 		{"bytes", no_argument, NULL, 'b'},	  {"format", required_argument, NULL, 'f'},
 		{"output", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
 	};
+	unsigned long rows;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "i:s:o:", longs, NULL)) != -1) {
@@ -57,13 +48,16 @@ static int parse(struct options *o, int argc, char **argv)
 			break;
 		case 'w':
 			if (owner_parse(optarg, &o->owner))
-				return usage();
+				return misuse("report", "--owner %s: auto, alloc or fault", optarg);
 			break;
 		case 'y':
 			o->why = optarg;
 			break;
 		case 'r':
-			o->rows = (unsigned int)strtoul(optarg, NULL, 10);
+			if (parse_count(optarg, &rows))
+				return misuse("report", "--rows %s: not a number; 0 shows all",
+					      optarg);
+			o->rows = (unsigned int)rows;
 			break;
 		case 'b':
 			o->bytes = 1;
@@ -75,12 +69,31 @@ static int parse(struct options *o, int argc, char **argv)
 			o->output = optarg;
 			break;
 		default:
-			return usage();
+			return usage(stderr, "report");
 		}
 	}
+	if (o->format && strcmp(o->format, "table") && strcmp(o->format, "folded") &&
+	    strcmp(o->format, "json"))
+		return misuse("report", "--format %s: table, folded or json", o->format);
+	if (argc - optind + (o->input != NULL) > 1)
+		return misuse("report", "one trace at a time; diff compares two");
 	if (optind < argc)
-		o->input = argv[optind++];
-	return optind < argc ? usage() : 0;
+		o->input = argv[optind];
+	if (!o->input)
+		o->input = "memprov.data";
+	return 0;
+}
+
+/* A flame graph of nothing is an empty file, which says nothing. */
+static void say_nothing_seen(const struct report *r, int column)
+{
+	size_t i;
+
+	for (i = 0; i < r->nr_rows; i++)
+		if (r->rows[i].cost[column].known && cost_value(&r->rows[i].cost[column]) > 0)
+			return;
+	fprintf(stderr, "memprov: report: nothing was seen in column %s: no stacks to print\n",
+		cost_columns[column].name);
 }
 
 static int print(const struct options *o, const struct report *r, const struct out_opts *out)
@@ -90,23 +103,23 @@ static int print(const struct options *o, const struct report *r, const struct o
 	int err;
 
 	if (!format)
-		format = o->by && !o->output && !isatty(1) ? "folded" : "table";
+		format = o->by && !o->why && (o->output || !isatty(1)) ? "folded" : "table";
 	if (!strcmp(format, "folded") && !cost_columns[out->column].additive)
 		return fail("report",
 			    "column %s is not additive: folded stacks cannot show it; use --format "
 			    "table",
 			    cost_columns[out->column].name);
-	if (strcmp(format, "folded") && strcmp(format, "table") && strcmp(format, "json"))
-		return usage();
 	if (o->output) {
 		f = fopen(o->output, "we");
 		if (!f)
 			return fail("report", "cannot create %s: %s", o->output, strerror(errno));
 	}
 	if (!strcmp(format, "folded") && !o->format)
-		fputs("memprov: report: stdout is no terminal: folded stacks; --format table for "
-		      "rows\n",
+		fputs("memprov: report: --by into a pipe or file prints folded stacks; --format "
+		      "table for rows\n",
 		      stderr);
+	if (!strcmp(format, "folded"))
+		say_nothing_seen(r, out->column);
 	if (o->why)
 		err = out_why(f, r, o->why);
 	else if (!strcmp(format, "table"))
@@ -134,7 +147,7 @@ static int check_column(const struct report *r, int column)
 
 int cmd_report(int argc, char **argv)
 {
-	struct options o = {.input = "memprov.data", .group = "stack", .rows = 40};
+	struct options o = {.group = "stack", .rows = 40};
 	int columns[COST_MAX + 2], status, err;
 	struct report *r = NULL;
 	struct out_opts out = {.columns = columns};
@@ -145,7 +158,9 @@ int cmd_report(int argc, char **argv)
 	out.column = columns_by("report", o.by);
 	if (out.column < 0)
 		return 1;
-	err = join_file(o.input, o.owner, &r);
+	if (o.columns && !strcmp(o.columns, "help"))
+		return columns_list();
+	err = input_join(o.input, o.owner, &r);
 	if (err)
 		return fail_trace("report", o.input, err);
 	/* Of a cgroup, what it is charged comes first: most of it may be in no process. */
@@ -163,7 +178,8 @@ int cmd_report(int argc, char **argv)
 	out.group = o.group;
 	if (join_group(r, o.group)) {
 		join_free(&r);
-		return usage();
+		return misuse("report", "--group %s: stack, function, mapping, file or process",
+			      o.group);
 	}
 	join_sort(r, out.column);
 	status = print(&o, r, &out);

@@ -11,7 +11,11 @@
 #include "cmd/target.h"
 #include "cmd/user.h"
 #include "lib/capture/group.h"
+#include "lib/capture/privilege.h"
+#include "lib/capture/recorder.h"
 #include "lib/capture/snapshot.h"
+
+enum way { WAY_PID = 1, WAY_COMM = 2, WAY_CGROUP = 4, WAY_ALL = 8 };
 
 static int parse_pids(struct target *t, const char *text)
 {
@@ -97,20 +101,23 @@ int target_option(struct target *t, const char *verb, int c, const char *arg)
 {
 	switch (c) {
 	case 'p':
-		if (parse_pids(t, arg)) {
-			fail(verb, "-p %s: not a list of process ids", arg);
-			return EXIT_USAGE;
-		}
+		t->ways |= WAY_PID;
+		if (parse_pids(t, arg))
+			return misuse(verb, "-p %s: not a list of process ids", arg);
 		return 0;
 	case 'c':
+		t->ways |= WAY_COMM;
 		add_comm(t, arg);
 		if (!t->nr_pids)
 			return fail(verb, "no process named %s: check with ps -e", arg);
 		return 0;
 	case 'g':
+		t->ways |= WAY_CGROUP;
+		t->cgroup = arg;
 		t->tree = 1;
 		return add_cgroup(t, verb, arg);
 	case 'a':
+		t->ways |= WAY_ALL;
 		add_comm(t, NULL);
 		t->tree = 1;
 		return 0;
@@ -123,6 +130,72 @@ int target_option(struct target *t, const char *verb, int c, const char *arg)
 	default:
 		return -1;
 	}
+}
+
+int target_one(const struct target *t, const char *verb, const char *also, int given)
+{
+	int n = __builtin_popcount(t->ways) + (t->argv != NULL) + given;
+
+	if (n == 1)
+		return 0;
+	return misuse(verb,
+		      n ? "choose one of -p, --comm, --cgroup, -a%s%s and a command"
+			: "whose memory? Choose -p, --comm, --cgroup, -a%s%s or a command",
+		      also ? ", " : "", also ? also : "");
+}
+
+void target_process(pid_t pid, char *buf, size_t len)
+{
+	char path[64], comm[64] = "?", *c;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f && fgets(comm, sizeof(comm), f))
+		comm[strcspn(comm, "\n")] = 0;
+	if (f)
+		fclose(f);
+	/* It goes to a terminal. */
+	for (c = comm; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	snprintf(buf, len, "%s (%d)", comm, (int)pid);
+}
+
+void target_name(const struct target *t, char *buf, size_t len)
+{
+	char who[96];
+
+	if (t->argv)
+		snprintf(who, sizeof(who), "%s", t->argv[0]);
+	else if (t->nr_pids == 1)
+		target_process(t->pids[0], who, sizeof(who));
+	else
+		snprintf(who, sizeof(who), "%d processes", t->nr_pids);
+	if (t->cgroup)
+		snprintf(buf, len, "cgroup %s, %s", t->cgroup, who);
+	else
+		snprintf(buf, len, "%s", who);
+}
+
+void target_refused(const struct recorder *r, const char *verb)
+{
+	char who[96];
+	pid_t first;
+	unsigned int n = recorder_refused(r, &first);
+
+	if (!n)
+		return;
+	target_process(first, who, sizeof(who));
+	if (privilege_missing(NEED_PTRACE))
+		fail(verb,
+		     "%u of the processes are of another user: CAP_SYS_PTRACE missing: run as root "
+		     "or grant it",
+		     n);
+	else if (n == 1)
+		fail(verb, "the kernel lets nobody look into %s: left out", who);
+	else
+		fail(verb, "the kernel lets nobody look into %s and %u more: left out", who, n - 1);
 }
 
 int target_check(struct target *t, const char *verb)

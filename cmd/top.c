@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/args.h"
 #include "cmd/columns.h"
 #include "cmd/target.h"
 #include "lib/capture/recorder.h"
@@ -56,29 +57,6 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-static int usage(void)
-{
-	fputs("usage: memprov top -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -i "
-	      "FILE "
-	      "| -- "
-	      "CMD "
-	      "ARG...\n"
-	      "                   [--tree] [--user NAME] [--by|-s COLUMN] [-d SECS] [--batch N] "
-	      "[--rows N]\n"
-	      "                   [--bytes] [-v]\n",
-	      stderr);
-	return EXIT_USAGE;
-}
-
-static int parse_count(const char *text, unsigned long *ret)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	return *text < '0' || *text > '9' || *end || errno || *ret > 1u << 30 ? -1 : 0;
-}
-
 static int parse_option(struct options *o, int c)
 {
 	unsigned long n;
@@ -96,18 +74,14 @@ static int parse_option(struct options *o, int c)
 		o->seconds = strtod(optarg, &end);
 		if (end != optarg && !*end && o->seconds >= 0.1 && o->seconds <= 86400)
 			return 0;
-		fail("top", "-d %s: not a number of seconds from 0.1 up", optarg);
-		return EXIT_USAGE;
+		return misuse("top", "-d %s: not a number of seconds from 0.1 up", optarg);
 	case 'b':
 		if (!parse_count(optarg, &o->batch) && o->batch)
 			return 0;
-		fail("top", "--batch %s: not a number of tables", optarg);
-		return EXIT_USAGE;
+		return misuse("top", "--batch %s: not a number of tables", optarg);
 	case 'r':
-		if (parse_count(optarg, &n)) {
-			fail("top", "--rows %s: not a number", optarg);
-			return EXIT_USAGE;
-		}
+		if (parse_count(optarg, &n))
+			return misuse("top", "--rows %s: not a number; 0 shows all", optarg);
 		o->rows = (unsigned int)n;
 		o->rows_given = 1;
 		return 0;
@@ -119,7 +93,7 @@ static int parse_option(struct options *o, int c)
 		return 0;
 	default:
 		status = target_option(&o->target, "top", c, optarg);
-		return status < 0 ? EXIT_USAGE : status;
+		return status < 0 ? usage(stderr, "top") : status;
 	}
 }
 
@@ -138,13 +112,10 @@ static int parse(struct options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+" TARGET_SHORT "i:s:d:v", longs, NULL)) != -1) {
 		status = parse_option(o, c);
 		if (status)
-			return status == EXIT_USAGE ? usage() : status;
+			return status;
 	}
 	o->target.argv = optind < argc ? argv + optind : NULL;
-	/* One of the three. */
-	if ((o->target.nr_pids > 0) + (o->target.argv != NULL) + (o->input != NULL) != 1)
-		return usage();
-	return 0;
+	return target_one(&o->target, "top", "-i", o->input != NULL);
 }
 
 static u64 now_ns(void)
@@ -354,9 +325,7 @@ static int run(struct top *t)
 {
 	int err = recorder_start(t->r);
 
-	if (recorder_refused(t->r))
-		fail("top", "the kernel lets nobody look into %u of the processes: left out",
-		     recorder_refused(t->r));
+	target_refused(t->r, "top");
 	if (!err && recorder_exec_error(t->r)) {
 		fail("top", "%s: %s: check the command's path", t->o->target.argv[0],
 		     strerror(recorder_exec_error(t->r)));
@@ -428,7 +397,7 @@ static int live(struct top *t)
 static int from_file(struct top *t)
 {
 	struct report *r = NULL;
-	int status, err = join_file(t->o->input, OWNER_AUTO, &r);
+	int status, err = input_join(t->o->input, OWNER_AUTO, &r);
 
 	if (err)
 		return fail_trace("top", t->o->input, err);

@@ -37,6 +37,7 @@ struct recorder {
 	struct selftest test;
 	u32 nr_pictures;
 	u64 resident; /* in the latest walk */
+	pid_t refused_pid; /* the first of them */
 	u32 refused; /* pictures the kernel refused: a protected process */
 	u64 put_ns; /* time of the latest record put here */
 	u64 began_ns, ended_ns; /* the recorded time; 0: not yet */
@@ -191,7 +192,8 @@ static int take(void *ctx, pid_t pid, u32 space)
 	if (err == -ESRCH || err == -ENOENT)
 		return 0; /* it went while we looked */
 	if (err == -EACCES) {
-		r->refused++;
+		if (!r->refused++)
+			r->refused_pid = pid;
 		return 0;
 	}
 	if (err)
@@ -600,8 +602,9 @@ int recorder_status(const struct recorder *r)
 					    : WEXITSTATUS(r->child_status);
 }
 
-unsigned int recorder_refused(const struct recorder *r)
+unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first)
 {
+	*ret_first = r->refused_pid;
 	return r->refused;
 }
 

@@ -60,8 +60,8 @@ pid_t recorder_pid(const struct recorder *r);
 int recorder_exec_error(const struct recorder *r);
 /* CMD's exit status as a shell says it (128+n for a signal); 0 without CMD or while it runs. */
 int recorder_status(const struct recorder *r);
-/* Pictures that the kernel refused: protected processes. */
-unsigned int recorder_refused(const struct recorder *r);
+/* Pictures that the kernel refused: protected processes; *ret_first is one of them, when any. */
+unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first);
 u64 recorder_elapsed_ns(const struct recorder *r); /* recorded: without first and last pictures */
 u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture of all targets */
 int recorder_has_picture(const struct recorder *r); /* one that is not written yet */

@@ -31,5 +31,20 @@ done
 for verb in $(sed -n 's/^\t*{"\([a-z]*\)", cmd_.*/\1/p' cmd/main.c); do
 	need man/memprov.1 "$verb" verb
 done
+# What a recording costs: one set of figures.
+while read -r figure; do
+	for file in README.md man/memprov.1; do
+		grep -qF -- "$figure" "$file" || {
+			echo "FAIL the cost $figure of cmd/dryrun.c is not in $file"
+			status=1
+		}
+	done
+done < <(sed -n 's/^#define COST_[A-Z]* *"\(.*\)"$/\1/p' cmd/dryrun.c)
+# The SYNOPSIS is what memprov help prints, but for the lines around it.
+diff <("${1:-build}/memprov" help | sed -e '/^usage:$/d' -e '/--version/d') \
+	<(sed -n '/^\.SH SYNOPSIS/,/^\.fi/p' man/memprov.1 | sed -e '/^\.[SHnfi]* *\(SYNOPSIS\)*$/d' -e 's/^\.B //' -e 's/\\-/-/g') || {
+	echo "FAIL memprov help (<) and the SYNOPSIS (>) differ"
+	status=1
+}
 [ $status = 0 ] && echo "ok docs"
 exit $status

@@ -44,6 +44,10 @@ pids+=("$!")
 await test -s zombie || fail "no zombie"
 says 1 "$mp process $(cat zombie) has no memory of its own: a kernel thread or already exited" \
 	"$memprov" record -p "$(cat zombie)" -o "$trace"
+expect 2 "choose one of -p, --comm, --cgroup, -a and a command" "$memprov" record -p 1 -a
+expect 2 "choose one of" "$memprov" record -p 1 --comm sh
+expect 2 "choose one of" "$memprov" record -p 1 -- true
+expect 2 "whose memory?" "$memprov" record -w 1s
 says 1 "$mp no process named nosuchcomm: check with ps -e" "$memprov" record --comm nosuchcomm -o "$trace"
 says 1 "$mp --cgroup of:x: not a process id behind of:" "$memprov" record --cgroup of:x -o "$trace"
 expect 2 "usage" "$memprov" nosuch
@@ -54,6 +58,10 @@ says 127 "$mp /nonexistent: No such file or directory: check the command's path"
 	"$memprov" record -o "$trace" -- /nonexistent
 says 126 "$mp /etc/passwd: Permission denied: check the command's path" \
 	"$memprov" record -o "$trace" -- /etc/passwd
+# What was taken for a command is answered with what was meant.
+says 127 "$mp 4711: No such file or directory: did you mean -p 4711?" "$memprov" record -o "$trace" 4711
+says 127 "$mp nosuch: No such file or directory: check the command's path; -p behind it would be the command's: options of record come first" \
+	"$memprov" record -o "$trace" -w 5 nosuch -p 1
 expect 7 "" "$memprov" record -o "$trace" -- sh -c "exit 7"
 # The command's shell expands $$.
 # shellcheck disable=SC2016
@@ -86,8 +94,42 @@ expect 2 "$mp --ring 4K: not a size from 64K to 1G" "$memprov" record --ring 4K 
 expect 2 "$mp -w soon: not a duration; try 10s or 500ms" "$memprov" record -w soon -o "$trace" -- true
 expect 2 "$mp --max-size big: not a size; try 512M" "$memprov" record --max-size big -o "$trace" -- true
 
+# verb: reason and the words that are right, on one line before the usage.
+wrong() {
+	local text=$1
+	shift
+	expect 2 "$text" "$memprov" "$@"
+	sed -n 1p "$dir/err" | grep -qF -- "$text" || fail "$*: the reason does not come first"
+	sed -n 2p "$dir/err" | grep -qx usage: || fail "$*: no usage behind the reason"
+	[ ! -s "$dir/out" ] || fail "$*: usage after a mistake goes to stdout"
+}
+wrong "no verb 'nosuch'" nosuch
+wrong "report: --owner foo: auto, alloc or fault" report --owner foo
+wrong "report: --format yaml: table, folded or json" report --format yaml
+wrong "report: one trace at a time" report "$trace" "$trace"
+wrong "invalid option -- 'q'" report -q
+for rows in x -5 "" 1.5; do
+	wrong "report: --rows $rows: not a number" report --rows "$rows" "$trace"
+done
+wrong "diff: 1 file: give two" diff "$trace"
+wrong "diff: --format yaml: table or json" diff --format yaml
+wrong "mark: one text" mark two words
+wrong "features: invalid option -- 'p'" features -p 1
+wrong "features: --format yaml: table or json" features --format yaml
+
+echo "# help"
+for verb in record report top diff mark features; do
+	says 0 "" "$memprov" "$verb" --help
+	mv "$dir/out" "$dir/help"
+	sed -n 2p "$dir/help" | grep -q "^memprov $verb " || fail "$verb --help does not show its usage"
+	says 0 "" "$memprov" help "$verb"
+	cmp "$dir/out" "$dir/help" || fail "help $verb is not $verb --help"
+	says 0 "" "$memprov" help
+	grep -qxF "$(sed -n 2p "$dir/help")" "$dir/out" || fail "help lacks $verb"
+done
+
 echo "# traces"
-expect 0 "" "$memprov" record -o "$trace" -- true
+expect 0 "" "$memprov" record -o "$trace" -- sleep 0
 rp="memprov: report:"
 says 1 "$rp /etc/passwd: not a memprov trace, or damaged: record it again" "$memprov" report /etc/passwd
 says 1 "$rp $dir: not a memprov trace, or damaged: record it again" "$memprov" report "$dir"
@@ -116,7 +158,42 @@ chmod 755 "$dir"
 says 1 "$rp $trace: Permission denied: a trace is its recorder's alone; use sudo or chown it" \
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$memprov" report "$trace"
 
+# The file may come through a pipe; what is none is refused the same.
+"$memprov" report "$trace" >"$dir/want"
+"$memprov" report - <"$trace" | cmp "$dir/want" - || fail "report - <FILE differs from report FILE"
+# A pipe on purpose.
+# shellcheck disable=SC2002
+cat "$trace" | "$memprov" report - | cmp "$dir/want" - || fail "report - of a pipe differs from report FILE"
+says 1 "$rp -: not a memprov trace, or damaged: record it again" "$memprov" report -
+
+echo "# output"
+# Pages touched by a command, folded; a class of rows that is not there leaves stdout empty and says so.
+says 0 "memprov: report: --by into a pipe or file prints folded stacks; --format table for rows" \
+	"$memprov" report --by touched --owner fault "$trace"
+grep -qE ';.* [0-9]+$' "$dir/out" || fail "--by into a file prints no folded stacks"
+cp "$dir/out" "$dir/want"
+says 0 "memprov: report: --by into a pipe or file prints folded stacks; --format table for rows" \
+	"$memprov" report --by touched --owner fault -o "$dir/folded" "$trace"
+cmp "$dir/want" "$dir/folded" || fail "-o and stdout differ"
+expect 0 "nothing was seen in column swapped" "$memprov" report --by swapped "$trace"
+[ ! -s "$dir/out" ] || fail "stacks of nothing"
+rm -f "$dir/grown"
+says 1 "$rp column grown is not additive: folded stacks cannot show it; use --format table" \
+	"$memprov" report --by grown -o "$dir/grown" "$trace"
+[ ! -e "$dir/grown" ] || fail "an error still makes a file"
+
 echo "# columns"
+says 0 "" "$memprov" report --columns help
+cut -d" " -f1 "$dir/out" >"$dir/listed"
+sed -n 's/^MP_COST([A-Z0-9]*, *\([a-z0-9]*\),.*/\1/p' "$here/../../lib/join/cost.def" | diff - "$dir/listed" ||
+	fail "--columns help does not list the columns"
+"$memprov" report --columns touched,faulted "$trace" >"$dir/want"
+"$memprov" report --columns " Touched ,FAULTED" "$trace" >"$dir/out"
+cmp "$dir/want" "$dir/out" || fail "case or blanks matter in a column's name"
+expect 1 "--columns names none; memprov report --columns help lists all" "$memprov" report --columns "" "$trace"
+expect 1 "no column 'residnet': the nearest is resident; memprov report --columns help lists all" \
+	"$memprov" report --columns residnet "$trace"
+expect 1 "--columns help lists all" "$memprov" diff --by nosuch "$trace" "$trace"
 expect 1 "resident" "$memprov" report --by residnet "$trace"
 expect 1 "nosuch" "$memprov" report --by nosuch "$trace"
 grep -qE "reserved|resident|touched|cold|unique|pss|cow|node0" "$dir/err" ||

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * What memprov can be asked: the table is what help, mistakes and the page's SYNOPSIS show. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "cmd/cmd.h"
+
+#define NR_VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+/* clang-format off */
+static const struct {
+	const char *name, *text;
+} verbs[] = {
+	{"record",
+	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
+	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--ring SIZE]\n"
+	 "               [--user NAME] [--strict] [--dry-run] [-v]\n"},
+	{"report",
+	 "memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST|help]\n"
+	 "               [--group stack|function|mapping|file|process] [--owner auto|alloc|fault]\n"
+	 "               [--why ID] [--rows N] [--bytes] [--format table|folded|json] [-o OUT]\n"},
+	{"top",
+	 "memprov top -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -i FILE | -- CMD ARG...\n"
+	 "               [--tree] [--user NAME] [--by|-s COLUMN] [-d SECS]\n"
+	 "               [--batch N] [--rows N] [--bytes] [-v]\n"},
+	{"diff",
+	 "memprov diff [BASE NEW] [--by|-s COLUMN] [--owner auto|alloc|fault]\n"
+	 "               [--fail-on RULE]... [--format table|json]\n"},
+	{"mark",
+	 "memprov mark [-p RECORDER | -o FILE] TEXT\n"},
+	{"features",
+	 "memprov features [--format table|json]\n"},
+	{"help",
+	 "memprov help [VERB]\n"},
+};
+/* clang-format on */
+
+static void say(const char *verb, const char *fmt, va_list ap)
+{
+	fprintf(stderr, "memprov: %s%s", verb ? verb : "", verb ? ": " : "");
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+int fail(const char *verb, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(verb, fmt, ap);
+	va_end(ap);
+	return 1;
+}
+
+int usage(FILE *f, const char *verb)
+{
+	size_t i;
+
+	fputs("usage:\n", f);
+	for (i = 0; i < NR_VERBS; i++)
+		if (!verb || !strcmp(verb, verbs[i].name))
+			fputs(verbs[i].text, f);
+	return EXIT_USAGE;
+}
+
+int misuse(const char *verb, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(verb, fmt, ap);
+	va_end(ap);
+	return usage(stderr, verb);
+}
+
+int cmd_help(int argc, char **argv)
+{
+	const char *verb = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+	size_t i;
+
+	for (i = 0; verb && i < NR_VERBS && strcmp(verb, verbs[i].name); i++)
+		;
+	if (verb && i == NR_VERBS)
+		return misuse(NULL, "no verb '%s'", verb);
+	usage(stdout, verb);
+	if (!verb)
+		puts("memprov --version; all of it is in memprov(1)");
+	return 0;
+}
