@@ -271,8 +271,12 @@ static void say_no_command(const struct options *o, int exec_error)
 static int publish(const struct options *o, struct recorder *r, struct trace_writer *w)
 {
 	char who[256];
+	int err = trace_writer_publish(w);
 
-	(void)w;
+	if (err) {
+		fail("record", "%s: %s", o->output, trace_create_strerror(err));
+		return -EACCES;
+	}
 	say_took("the first picture", recorder_first_ns(r));
 	target_name(&o->target, who, sizeof(who));
 	fprintf(stderr, "memprov: recording %s to %s; Ctrl-C ends\n", who, o->output);

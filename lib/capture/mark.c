@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct packet {
 
 struct mark_port {
 	int fd;
-	char path[4096];
+	char path[PATH_MAX];
 	struct packet in;
 };
 
@@ -113,6 +114,22 @@ static ssize_t receive(int fd, struct packet *p, struct sockaddr_un *ret_from, s
 
 /* ---- the recorder's side ---- */
 
+/* The file may not be there yet, its folder is; it is no link itself. */
+static void resolve(const char *path, char ret[PATH_MAX])
+{
+	const char *name = strrchr(path, '/');
+	char folder[PATH_MAX], real[PATH_MAX];
+	int n;
+
+	name = name ? name + 1 : path;
+	n = snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
+	if (n >= (int)sizeof(folder) || !realpath(n ? folder : ".", real))
+		return;
+	n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "", name);
+	if (n >= PATH_MAX)
+		ret[0] = 0;
+}
+
 int mark_open(const char *path, struct mark_port **ret_m)
 {
 	struct mark_port *m = calloc(1, sizeof(*m));
@@ -121,8 +138,8 @@ int mark_open(const char *path, struct mark_port **ret_m)
 
 	if (!m)
 		return -ENOMEM;
-	if (path && !realpath(path, m->path))
-		m->path[0] = 0;
+	if (path)
+		resolve(path, m->path);
 	m->fd = open_socket();
 	if (m->fd < 0)
 		err = m->fd;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * The file a recording goes to. A recorder is often root and the name often lies in a folder of
  * others: no link is followed, nothing but a former trace is moved away, and one that a living
- * recorder writes is left alone. The lock is held by the open file and ends with it. */
+ * recorder writes is left alone. The lock is held by the open file and ends with it.
+ *
+ * A recording that cannot start must not cost a good one: it begins as path.starting and takes its
+ * name, and the former one's, when there is something in it. Only who holds path.starting looks at
+ * path or moves it, so what was free at the start is free at the end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +33,15 @@ const char *trace_create_strerror(int err)
 		return "no space left: free some or name a file elsewhere with -o";
 	if (err == -EACCES || err == -EROFS || err == -ENOENT)
 		return "cannot be created there: name a file in a folder you may write to with -o";
+	if (err == -EFBIG)
+		return "--max-size leaves no room for a trace: try 512M";
 	text = strerrordesc_np(-err);
 	return text ? text : "unknown error";
+}
+
+static int beside(const char *path, const char *suffix, char **ret)
+{
+	return asprintf(ret, "%s%s", path, suffix) < 0 ? -ENOMEM : 0;
 }
 
 /* Is path still the file that fd is? */
@@ -58,15 +69,15 @@ static int check_old(int fd, const char *path)
 	return same_file(fd, path) ? 0 : -EBUSY;
 }
 
-static int keep_old(const char *path)
+/* Path, locked, when a former trace is there that may be moved away; -ENOENT when nothing is. */
+static int open_old(const char *path)
 {
 	struct stat sb;
-	char *old;
 	int err, fd;
 
 	/* Opening a device or a FIFO can have side effects. */
 	if (lstat(path, &sb) < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return -errno;
 	if (S_ISLNK(sb.st_mode))
 		return -ELOOP;
 	if (!S_ISREG(sb.st_mode))
@@ -75,8 +86,20 @@ static int keep_old(const char *path)
 	if (fd < 0)
 		return -errno;
 	err = check_old(fd, path);
-	if (!err && asprintf(&old, "%s.old", path) < 0)
-		err = -ENOMEM;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static int keep_old(const char *path)
+{
+	int fd = open_old(path), err;
+	char *old;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	err = beside(path, ".old", &old);
 	if (!err) {
 		if (rename(path, old) < 0)
 			err = -errno;
@@ -86,19 +109,82 @@ static int keep_old(const char *path)
 	return err;
 }
 
-int trace_create(const char *path)
+/* What a recorder that was killed while it started has left. */
+static int remove_stale(const char *temp)
 {
-	int err = keep_old(path), fd;
+	int fd = open_old(temp), err = 0;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (unlink(temp) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int create_locked(const char *temp)
+{
+	int err = remove_stale(temp), fd;
 
 	if (err)
 		return err;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? -EBUSY : -errno;
-	/* Somebody may have taken it for an old one between the two calls. */
-	if (flock(fd, LOCK_EX | LOCK_NB) || !same_file(fd, path)) {
+	/* Somebody may have taken it for a stale one between the two calls. */
+	if (flock(fd, LOCK_EX | LOCK_NB) || !same_file(fd, temp)) {
 		close(fd);
 		return -EBUSY;
 	}
 	return fd;
+}
+
+int trace_create(const char *path)
+{
+	char *temp;
+	int err = beside(path, ".starting", &temp), fd, old;
+
+	if (err)
+		return err;
+	fd = create_locked(temp);
+	if (fd >= 0) {
+		old = open_old(path);
+		if (old >= 0) {
+			close(old);
+		} else if (old != -ENOENT) {
+			unlink(temp);
+			close(fd);
+			fd = old;
+		}
+	}
+	free(temp);
+	return fd;
+}
+
+int trace_publish(const char *path)
+{
+	char *temp;
+	int err = keep_old(path);
+
+	if (!err)
+		err = beside(path, ".starting", &temp);
+	if (err)
+		return err;
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) < 0)
+		err = errno == EEXIST ? -EBUSY : -errno;
+	/* Not every file system knows the flag. */
+	if (err == -EINVAL)
+		err = rename(temp, path) < 0 ? -errno : 0;
+	free(temp);
+	return err;
+}
+
+void trace_discard(const char *path)
+{
+	char *temp;
+
+	if (beside(path, ".starting", &temp))
+		return;
+	unlink(temp);
+	free(temp);
 }

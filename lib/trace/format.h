@@ -141,7 +141,11 @@ void tf_strings_add(struct tf_strings *s);
 const char *tf_strings_text(const struct tf_strings *s, u32 id); /* NULL: no such id */
 u32 tf_strings_nr(const struct tf_strings *s);
 
-/* create.c: the locked, empty file at path. An fd or -errno. */
+/* create.c: a locked, empty file that may become path. An fd or -errno. */
 int trace_create(const char *path);
+/* It becomes path, and what was path becomes path.old. Only while its fd is open. */
+int trace_publish(const char *path);
+/* It goes away; before its fd is closed. */
+void trace_discard(const char *path);
 
 #endif

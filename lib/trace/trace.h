@@ -10,10 +10,13 @@
 struct trace_writer;
 struct trace_reader;
 
-/* Create path (0600, locked while it is written, no link followed); an existing trace becomes
- * path.old. max_size in bytes, 0 no limit. Returns 0 or -errno, which trace_create_strerror()
- * explains; *ret_w is untouched on failure. */
+/* Create a trace (0600, locked while it is written, no link followed) that trace_writer_publish()
+ * gives its path; until then it is path.starting, and closing removes it. max_size in bytes, 0 no
+ * limit. Returns 0 or -errno, which trace_create_strerror() explains; *ret_w is untouched on
+ * failure. */
 int trace_writer_open(const char *path, u64 max_size, struct trace_writer **ret_w);
+/* What is written so far, and what follows, is at path now; an existing trace becomes path.old. */
+int trace_writer_publish(struct trace_writer *w);
 /* A writer without a file: each record goes to sink at once, a STRING before its first use. What
  * sink returns is what trace_write() returns. */
 int trace_writer_sink(int (*sink)(void *ctx, const struct mp_hdr *rec), void *ctx,

@@ -22,6 +22,7 @@ struct trace_writer {
 	int fd; /* -1: records go to sink, nothing is coded */
 	int (*sink)(void *ctx, const struct mp_hdr *rec);
 	void *sink_ctx;
+	char *path; /* that the file does not have yet; NULL: it has */
 	u64 max_size;
 	u64 bytes;
 	u64 nr_records;
@@ -103,6 +104,9 @@ static int write_start(struct trace_writer *w)
 
 static void writer_free(struct trace_writer *w)
 {
+	if (w->path)
+		trace_discard(w->path);
+	free(w->path);
 	if (w->fd >= 0)
 		close(w->fd);
 	tf_strings_free(w->strings);
@@ -142,11 +146,30 @@ int trace_writer_open(const char *path, u64 max_size, struct trace_writer **ret_
 	if (!w)
 		return -ENOMEM;
 	w->fd = trace_create(path);
-	err = w->fd < 0 ? w->fd : write_start(w);
+	err = w->fd < 0 ? w->fd : 0;
+	if (!err)
+		w->path = strdup(path);
+	if (!err && !w->path) {
+		trace_discard(path);
+		err = -ENOMEM;
+	}
+	if (!err)
+		err = write_start(w);
 	if (err)
 		writer_free(w);
 	else
 		*ret_w = w;
+	return err;
+}
+
+int trace_writer_publish(struct trace_writer *w)
+{
+	int err = w->path ? trace_publish(w->path) : 0;
+
+	if (!err) {
+		free(w->path);
+		w->path = NULL;
+	}
 	return err;
 }
 

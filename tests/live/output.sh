@@ -20,6 +20,40 @@ record "$trace"
 [ "$(sha256sum <"$trace.old")" = "$first" ] || fail "the former trace is not in $trace.old"
 echo "ok    mode 600, the former one is kept"
 
+# A command that is not there, or a target, costs nobody a good trace.
+sha256sum "$trace" "$trace.old" >before
+for command in nosuch 4711 "-w 5 s -p 1" /etc/passwd "-p 999999999" "-p 2" "--max-size 1 true"; do
+	# Words on purpose.
+	# shellcheck disable=SC2086
+	! "$memprov" record -o "$trace" $command 2>>log || fail "record $command starts"
+	sha256sum --quiet -c before || fail "record $command costs a trace"
+	[ "$(echo "$trace"*)" = "$trace $trace.old" ] || fail "record $command leaves $(echo "$trace"*)"
+done
+echo "ok    what cannot start leaves all as it was"
+
+# One process has one line in the header, under the name of what it became.
+"$memprov" record -o "$dir/exec" -w 500ms -- sh -c 'exec sleep 5' 2>>log
+"$memprov" report --format json exec >exec.json
+python3 -c 'import json, sys
+targets = json.load(open("exec.json"))["recording"]["targets"]
+assert [t["comm"] for t in targets] == ["sleep"], targets' || fail "the targets of one command"
+sleep 30 &
+pids+=("$!")
+sleep 30 &
+pids+=("$!")
+"$memprov" record -o "$dir/two" -w 100ms -p "${pids[0]},${pids[1]}" 2>err
+grep -qF "memprov: recording 2 processes to $dir/two;" err || fail "two processes are announced as $(head -1 err)"
+"$memprov" record -o "$dir/two" -w 100ms -p "${pids[0]}" 2>err
+grep -qF "memprov: recording sleep (${pids[0]}) to $dir/two;" err || fail "one process is announced as $(head -1 err)"
+"$memprov" record --dry-run -o "$dir/dry" -p "${pids[0]},${pids[1]}" >out 2>err
+grep -q "^2 processes: [0-9.]* MiB resident now" out || fail "--dry-run: $(cat out err)"
+[ ! -e "$dir/dry" ] || fail "--dry-run records"
+for p in "${pids[@]}"; do
+	kill "$p"
+done
+pids=()
+echo "ok    who is recorded is named once"
+
 echo precious >"$dir/precious"
 for name in link dangling; do
 	ln -s "$dir/precious$([ $name = link ] || echo .not)" "$dir/$name"

@@ -100,7 +100,7 @@ static void put_process(u32 stable)
 
 static void begin(void)
 {
-	if (trace_writer_open(path, 0, &w))
+	if (trace_writer_open(path, 0, &w) || trace_writer_publish(w))
 		exit(1);
 }
 

@@ -120,12 +120,20 @@ static void restart(u64 seed)
 	last_string = 0;
 }
 
+/* A trace that has its name from the start. */
+static int start(const char *to, u64 max, struct trace_writer **ret_w)
+{
+	int err = trace_writer_open(to, max, ret_w);
+
+	return err ? err : trace_writer_publish(*ret_w);
+}
+
 static int write_random(const char *to, u64 seed, unsigned int nr)
 {
 	static u64 buf[REC_MAX / 8];
 	struct trace_writer *w;
 	unsigned int i;
-	int err = trace_writer_open(to, 0, &w);
+	int err = start(to, 0, &w);
 
 	restart(seed);
 	for (i = 0; !err && i < nr; i++) {
@@ -238,14 +246,29 @@ static void test_bit_flips(void)
 
 static void test_open(void)
 {
-	struct trace_writer *w = NULL;
+	struct trace_writer *w = NULL, *w2 = NULL;
+	char starting[sizeof(path) + 16];
 	struct stat sb;
 	int err, ret, cut;
+
+	snprintf(starting, sizeof(starting), "%s.starting", path);
 
 	err = write_random(path, 1, 10);
 	err = err ? err : write_random(path, 2, 20);
 	report("old_file_renamed", !err && same_prefix(path, 2, &ret, &cut) == 20 &&
 					   same_prefix(path_old, 1, &ret, &cut) == 10);
+	/* A recording that came to nothing costs none, and two at once do not start. */
+	err = trace_writer_open(path, 0, &w);
+	report("second_start_refused", !err && trace_writer_open(path, 0, &w2) == -EBUSY && !w2);
+	report("unpublished_leaves_all",
+	       !err && !trace_writer_close(&w) && same_prefix(path, 2, &ret, &cut) == 20 &&
+		       same_prefix(path_old, 1, &ret, &cut) == 10 && access(starting, F_OK));
+	/* Killed while it started: no obstacle. */
+	spill(starting, small, small_len);
+	err = write_random(path, 3, 30);
+	report("stale_start_removed", !err && same_prefix(path, 3, &ret, &cut) == 30 &&
+					      same_prefix(path_old, 2, &ret, &cut) == 20 &&
+					      access(starting, F_OK));
 	report("mode_0600", !stat(path, &sb) && (sb.st_mode & 07777) == 0600);
 	unlink(path2);
 	ret = symlink(path, path2);
@@ -284,7 +307,7 @@ static void test_max_size(void)
 	struct trace_reader *r;
 	struct stat sb;
 	u64 n = 0, seen = 0;
-	int err = trace_writer_open(path, max, &w), end_err;
+	int err = start(path, max, &w), end_err;
 
 	if (err) {
 		report("max_size", 0);
@@ -318,7 +341,7 @@ static void test_strings(void)
 	const struct mp_hdr *rec;
 	struct trace_reader *r = NULL;
 	struct trace_writer *w;
-	int ok = !trace_writer_open(path, 0, &w);
+	int ok = !start(path, 0, &w);
 	char text[16];
 	unsigned int i;
 
@@ -346,7 +369,7 @@ static void test_invalid(void)
 	struct small_rec rec = {.hdr = {.type = 9, .size = 32}};
 	struct mp_ev_string *s = (struct mp_ev_string *)rec.body;
 	struct trace_writer *w;
-	int ok = !trace_writer_open(path, 0, &w);
+	int ok = !start(path, 0, &w);
 
 	if (!ok) {
 		report("invalid_records", 0);
@@ -482,7 +505,7 @@ static int put_fault(struct fault_source *s)
 static int write_faults(const char *to, u64 nr)
 {
 	struct fault_source s = {.t = 5000000000000ull};
-	int err = trace_writer_open(to, 0, &s.w);
+	int err = start(to, 0, &s.w);
 	u64 i;
 
 	if (err)
