@@ -7,9 +7,10 @@
 
 #include "stack.bpf.h"
 
-#define PAGE_UP(x)  (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
+#define PAGE_UP(x)   (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
 
-#define MAP_HUGETLB 0x40000
+#define MAP_HUGETLB  0x40000
+#define MREMAP_FIXED 2
 
 /* mmap rounds a length up to the page size of the pool it asks for: 2 MiB, or named in the flags.
  */
@@ -210,9 +211,10 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	if (t->call.nr != (u64)id)
 		return 0;
 	t->call.nr = 0;
-	/* Sent on entry, then refused (map count, a sealed range): extents are unknown until the
-	 * next walk, and that is a loss with a name. */
-	if (id == NR_MUNMAP && failed)
+	/* Refused half way: a munmap, sent on entry, by the map count or a sealed range; an mremap
+	 * to a fixed place after it had moved some of several VMAs (Linux 6.17). Extents are
+	 * unknown until the next walk, and that is a loss with a name. */
+	if ((id == NR_MUNMAP || (id == NR_MREMAP && t->call.args[3] & MREMAP_FIXED)) && failed)
 		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_MAP, t->space);
 	else if (id != NR_MUNMAP && !failed)
 		call_exit(ctx, t, id, ret);

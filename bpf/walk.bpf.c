@@ -20,6 +20,7 @@ struct super_block {
 };
 
 struct inode {
+	unsigned short i_mode;
 	struct super_block *i_sb;
 };
 
@@ -83,6 +84,8 @@ struct timespec64 {
 /* Linux 6.2, commit a35b9af4ec2c ("bpf: Add a kfunc for generic type cast"). */
 extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
+#define S_IFMT	     0170000
+#define S_IFREG	     0100000
 #define TMPFS_MAGIC  0x01021994
 #define VM_HUGETLB   0x400000ul
 
@@ -158,6 +161,14 @@ static __always_inline u64 word(u64 addr)
 		bpf_rdonly_cast((void *)addr, bpf_core_type_id_kernel(struct timespec64));
 
 	return (u64)t->tv_sec;
+}
+
+/* Frame a leaf maps. Without PRESENT it is stored inverted (against L1TF), the low bits too; in a
+ * huge leaf they are no part of it (PAT lies there). */
+static __always_inline u64 leaf_frame(u64 entry, u32 shift)
+{
+	entry = entry & PTE_PRESENT ? entry : ~entry;
+	return (entry & cfg_frame_mask & ~((1ull << shift) - 1)) >> PAGE_SHIFT;
 }
 
 static __always_inline u64 table_of(u64 entry)
@@ -288,15 +299,12 @@ static long decode_pte(u32 i, void *ctx)
 	addr = w.base + (at << PAGE_SHIFT);
 	if (add_plain(addr, pte))
 		return 0;
-	/* Without PRESENT the frame is stored inverted (against L1TF). */
 	if (!(pte & (PTE_PRESENT | PTE_PROTNONE)))
 		add_absent(addr, pte);
 	else if (pte & PTE_SPECIAL)
-		add(addr, ((pte & PTE_PRESENT ? pte : ~pte) & cfg_frame_mask) >> PAGE_SHIFT,
-		    MP_WALK_ASK, 1, ~0u);
+		add(addr, leaf_frame(pte, PAGE_SHIFT), MP_WALK_ASK, 1, ~0u);
 	else
-		add_frame(addr, ((pte & PTE_PRESENT ? pte : ~pte) & cfg_frame_mask) >> PAGE_SHIFT,
-			  w.flags);
+		add_frame(addr, leaf_frame(pte, PAGE_SHIFT), w.flags);
 	return 0;
 }
 
@@ -357,11 +365,11 @@ static __always_inline void huge_page(u64 pmd, u32 pages)
 	if (pmd & (PTE_PRESENT | PTE_PROTNONE | PTE_LEAF)) {
 		if (pmd & PTE_SPECIAL)
 			return;
-		w.frame = ((pmd & PTE_PRESENT ? pmd : ~pmd) & cfg_frame_mask) >> PAGE_SHIFT;
+		w.frame = leaf_frame(pmd, PMD_SHIFT);
 	} else {
 		if (type < cfg_first_non_swap || type == TYPE_MARKER)
 			return;
-		w.frame = (~pmd << 5) >> 14 & SWP_PFN_MASK;
+		w.frame = (~pmd << 5) >> 14 & SWP_PFN_MASK & ~511ull;
 		w.flags |= MP_PAGE_MIGRATING;
 	}
 	walk_tables++;
@@ -371,7 +379,7 @@ static __always_inline void huge_page(u64 pmd, u32 pages)
 /* Pages of the hugetlb pool: present is all there is to say of them. */
 static __always_inline void hugetlb_page(u64 entry, u64 addr, u64 to)
 {
-	u64 pfn = ((entry & PTE_PRESENT ? entry : ~entry) & cfg_frame_mask) >> PAGE_SHIFT;
+	u64 pfn = leaf_frame(entry, PMD_SHIFT);
 	struct mp_walk_run *r = &w.run;
 
 	if (!(entry & (PTE_PRESENT | PTE_PROTNONE | PTE_LEAF)) && entry >> 59 < cfg_first_non_swap)
@@ -432,6 +440,9 @@ static __always_inline void shmem_of(struct mp_walk_vma *v, struct vm_area_struc
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
 
 	if (!inode || BPF_CORE_READ(inode, i_sb, s_magic) != TMPFS_MAGIC)
+		return;
+	/* devtmpfs has the same magic, and devices in it. */
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
 		return;
 	v->is_shmem = 1;
 	if (bpf_core_field_exists(struct shmem_inode_info, swapped))

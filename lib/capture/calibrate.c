@@ -332,20 +332,22 @@ static int prove_shared(struct pagewalk *w, char *msg, size_t len)
 	return err;
 }
 
-/* A huge page where the kernel grants one, another with a hole; small pages elsewhere. */
+/* Huge pages where the kernel grants them: one whole, one with a hole, two without access; small
+ * pages elsewhere. */
 static int prove_huge(struct pagewalk *w, char *msg, size_t len)
 {
-	u8 *all = mmap(NULL, 3 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u8 *all = mmap(NULL, 5 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	u8 *at = all + (HUGE - (unsigned long)all % HUGE) % HUGE;
 	int err;
 
 	if (all == MAP_FAILED)
 		return -errno;
-	madvise(at, 2 * HUGE, MADV_HUGEPAGE);
-	at[0] = at[HUGE] = 1;
+	madvise(at, 4 * HUGE, MADV_HUGEPAGE);
+	at[0] = at[HUGE] = at[2 * HUGE] = at[3 * HUGE] = 1;
 	madvise(at + HUGE + 8 * PAGE, 4 * PAGE, MADV_DONTNEED);
-	err = agree(w, at, 2 * HUGE / PAGE, NULL, msg, len);
-	munmap(all, 3 * HUGE);
+	mprotect(at + 2 * HUGE, 2 * HUGE, PROT_NONE);
+	err = agree(w, at, 4 * HUGE / PAGE, NULL, msg, len);
+	munmap(all, 5 * HUGE);
 	return err;
 }
 

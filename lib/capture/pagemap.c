@@ -246,11 +246,12 @@ static int finish_vma(struct walker *k)
 static int walk_smaps(struct walker *k, FILE *f)
 {
 	unsigned long long v;
-	char line[4300];
+	char *line = NULL;
+	size_t room = 0;
 	struct vma next;
 	int err = 0;
 
-	while (!err && fgets(line, sizeof(line), f)) {
+	while (!err && getline(&line, &room, f) > 0) {
 		if (vma_line(k->p, line, &next)) {
 			err = finish_vma(k);
 			k->vma = next;
@@ -263,6 +264,7 @@ static int walk_smaps(struct walker *k, FILE *f)
 				k->vma.flags |= vm_flag(p + 1);
 		}
 	}
+	free(line);
 	return err ? err : finish_vma(k);
 }
 

@@ -91,19 +91,21 @@ static int names_read(struct picture *p, pid_t tid, const char *file, struct nam
 {
 	FILE *f = proc_open(tid, file);
 	unsigned long long swap;
-	char line[4300];
+	char *line = NULL;
+	size_t room = 0;
 	struct vma v;
 
 	n->n = 0;
 	if (!f)
 		return proc_error();
-	while (fgets(line, sizeof(line), f)) {
+	while (getline(&line, &room, f) > 0) {
 		if (vma_line(p, line, &v)) {
 			if (n->n == n->cap) {
 				size_t cap = n->cap ? n->cap * 2 : 256;
 				struct vma *more = realloc(n->v, cap * sizeof(*more));
 
 				if (!more) {
+					free(line);
 					fclose(f);
 					return -ENOMEM;
 				}
@@ -115,6 +117,7 @@ static int names_read(struct picture *p, pid_t tid, const char *file, struct nam
 			n->v[n->n - 1].swap = swap * 1024;
 		}
 	}
+	free(line);
 	fclose(f);
 	return 0;
 }
@@ -195,7 +198,7 @@ static int put_vma(struct walk *k, const struct mp_walk_vma *v, u64 cursor)
 		out.pgoff += cursor - out.start;
 		out.start = cursor;
 	}
-	out.flags |= vma_flags(v);
+	out.flags = (out.flags & ~(u32)MP_VMA_SHMEM) | vma_flags(v); /* the object knows, no name */
 	k->last_at = picture_vma(k->p, &out);
 	k->last_start = v->start;
 	k->last_end = v->end;
@@ -234,7 +237,8 @@ static int put_run(struct walk *k, const struct mp_walk_run *r)
 
 	if (flags & MP_WALK_ASK)
 		flags = ask(k->w, r->pfn, flags);
-	if (flags & MP_PAGE_SWAPPED && k->nr_objects)
+	if (flags & MP_PAGE_SWAPPED && k->nr_objects &&
+	    k->objects[k->nr_objects - 1].at == k->last_at)
 		k->objects[k->nr_objects - 1].anon_swap += r->pages * MP_PAGE_SIZE;
 	if (!(flags & (MP_PAGE_RESIDENT | MP_PAGE_SWAPPED | MP_PAGE_ZERO | MP_PAGE_HUGETLB)))
 		return 0;

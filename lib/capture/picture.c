@@ -175,13 +175,26 @@ int picture_run(struct picture *p, u64 start, u32 pages, u32 flags, u32 mapcount
 	return err;
 }
 
+static int is_deleted(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 10 && !strcmp(name + len - 10, " (deleted)");
+}
+
 static void vma_name(struct picture *p, struct vma *v, char *name)
 {
 	s64 id;
 
 	name[strcspn(name, "\n")] = 0;
-	if (!strncmp(name, "/memfd:", 7) || !strncmp(name, "/SYSV", 5) ||
-	    !strncmp(name, "/dev/zero", 9) || !strncmp(name, "/dev/shm/", 9))
+	if (strlen(name) > MP_STRING_MAX)
+		name[MP_STRING_MAX] = 0;
+	/* On a filesystem without a device, as tmpfs is, and gone from it: a file on disk may be
+	 * called so too. */
+	if (!(v->dev >> 20) && (((!strncmp(name, "/memfd:", 7) || !strncmp(name, "/SYSV", 5) ||
+				  !strncmp(name, "/dev/zero (", 11)) &&
+				 is_deleted(name)) ||
+				!strncmp(name, "/dev/shm/", 9)))
 		v->flags |= MP_VMA_SHMEM;
 	if (!strcmp(name, "[vsyscall]"))
 		v->flags |= MP_VMA_GATE;

@@ -321,6 +321,33 @@ static int on_map(struct replay *p, const struct mp_hdr *rec)
 	return origin ? map_range(p, rec->space, ev->start, ev->end, origin) : p->err;
 }
 
+/* Several VMAs moved by one call (Linux 6.17): where the source has a hole nothing moves, and what
+ * lies at that place stays. Before that a hole was an error. */
+static int move_pieces(struct replay *p, u32 space, const struct mp_ev_remap *ev, u32 origin)
+{
+	u64 at = ev->old_start, end = ev->old_start + ev->old_len, from, to;
+	int stay = !!(ev->flags & MREMAP_DONTUNMAP), err = 0;
+	struct ledger_interval iv;
+
+	while (!err && at < end && ledger_next(p->ledger, space, at, &iv) && iv.start < end) {
+		from = iv.start > at ? iv.start : at;
+		to = iv.end < end ? iv.end : end;
+		err = ledger_remap(p->ledger, space, from, to - from,
+				   ev->new_start + (from - ev->old_start), to - from, stay, origin);
+		at = to;
+	}
+	return err;
+}
+
+static int has_hole(struct replay *p, u32 space, u64 start, u64 end)
+{
+	struct ledger_interval iv;
+
+	while (start < end && ledger_next(p->ledger, space, start, &iv) && iv.start <= start)
+		start = iv.end;
+	return start < end && ledger_next(p->ledger, space, start, &iv) && iv.start < end;
+}
+
 static int on_remap(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_remap *ev = trace_body(rec, remap);
@@ -330,8 +357,12 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 
 	if (!origin)
 		return p->err;
-	err = ledger_remap(p->ledger, rec->space, ev->old_start, ev->old_len, ev->new_start,
-			   ev->new_len, !!(ev->flags & MREMAP_DONTUNMAP), origin);
+	if (ev->old_len == ev->new_len && ev->old_start != ev->new_start &&
+	    has_hole(p, rec->space, ev->old_start, ev->old_start + ev->old_len))
+		err = move_pieces(p, rec->space, ev, origin);
+	else
+		err = ledger_remap(p->ledger, rec->space, ev->old_start, ev->old_len, ev->new_start,
+				   ev->new_len, !!(ev->flags & MREMAP_DONTUNMAP), origin);
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 

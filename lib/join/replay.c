@@ -303,7 +303,7 @@ static int change(struct replay *p, u32 space, u64 start, u64 end, u64 entry, u6
 	return err;
 }
 
-static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin)
+static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin, u64 from)
 {
 	struct birth *b = realloc(p->births, (p->nr_births + 1) * sizeof(*b));
 	u32 i;
@@ -312,7 +312,7 @@ static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin
 		return -ENOMEM;
 	p->births = b;
 	b += p->nr_births++;
-	*b = (struct birth){.start = start, .end = end, .origin = origin};
+	*b = (struct birth){.start = start, .end = end, .origin = origin, .from = from};
 	for (i = 0; i < p->nr_chunks; i++)
 		if (start < p->chunks[i].end && end > p->chunks[i].start)
 			b->seen |= entry <= p->chunks[i].seq_end;
@@ -342,7 +342,7 @@ static int find_races(struct replay *p, size_t i)
 			err = change(p, space, m->start, m->end, m->seq_entry, rec->seq);
 			if (!err && m->seq_entry <= end)
 				err = add_birth(p, m->start, m->end, m->seq_entry,
-						map_origin(p, rec));
+						map_origin(p, rec), 0);
 		} else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
 			err = change(p, space, u->start, u->end, rec->seq, rec->seq);
 		else if (rec->type == MP_EV_REMAP) {
@@ -353,7 +353,7 @@ static int find_races(struct replay *p, size_t i)
 					     r->seq_entry, rec->seq);
 			if (!err && r->seq_entry <= end)
 				err = add_birth(p, r->new_start, r->new_start + r->new_len,
-						r->seq_entry, 0);
+						r->seq_entry, 0, r->old_start);
 		}
 	}
 	return err;

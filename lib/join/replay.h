@@ -45,7 +45,8 @@ struct race {
  * before its call is known, or may have come too early for. */
 struct birth {
 	u64 start, end;
-	u32 origin; /* 0: moved here, the bytes keep theirs */
+	u32 origin; /* 0: moved from .from on, the bytes keep theirs */
+	u64 from;
 	int seen; /* before its part of the picture was all read */
 };
 

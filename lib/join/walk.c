@@ -11,11 +11,13 @@
 
 /* ---- what an unannounced VMA is ---- */
 
-/* MAP_HUGETLB | MAP_ANONYMOUS is a file of the kernel's own making: anonymous to whoever asked. */
+/* MAP_HUGETLB | MAP_ANONYMOUS is a file of the kernel's own making, a private mapping of /dev/zero
+ * is anonymous memory under an old name: both belong to whoever asked. */
 static int is_file(const struct mp_ev_vma *v, const char *name)
 {
 	return name && name[0] == '/' &&
-	       !(v->flags & MP_VMA_HUGETLB && !strncmp(name, "/anon_hugepage", 14));
+	       !(v->flags & MP_VMA_HUGETLB && !strncmp(name, "/anon_hugepage", 14)) &&
+	       !(!(v->flags & MP_VMA_SHARED) && !strcmp(name, "/dev/zero"));
 }
 
 static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
@@ -30,7 +32,7 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 		return origin_get(p, ORIGIN_SHMEM, space, 0, v->name, NULL);
 	if (is_file(v, name))
 		return origin_get(p, ORIGIN_FILE, space, 0, v->name, NULL);
-	if (v->flags & MP_VMA_STACK)
+	if (name && !strcmp(name, "[stack]"))
 		return origin_get(p, ORIGIN_STACK, space, 0, 0, "[stack]");
 	shape = shape_of(p, space, v);
 	if (shape)
@@ -48,19 +50,26 @@ static int is_object(const struct mp_ev_vma *v, const char *name)
 
 /* The call that made this range, when its record comes behind the picture that shows it. 0: none.
  */
-static u32 born_meanwhile(const struct replay *p, u64 start, u64 end)
+static u32 born_meanwhile(const struct replay *p, u32 space, u64 start, u64 end)
 {
-	u32 i;
+	const struct birth *b = p->births;
+	struct ledger_interval iv;
 
-	for (i = 0; i < p->nr_births; i++)
-		if (p->births[i].seen && p->births[i].start <= start && p->births[i].end >= end)
-			return p->births[i].origin;
+	for (; b < p->births + p->nr_births; b++) {
+		if (!b->seen || b->start > start || b->end < end)
+			continue;
+		if (b->origin)
+			return b->origin;
+		if (ledger_find(p->ledger, space, b->from + (start - b->start), &iv))
+			return iv.origin;
+	}
 	return 0;
 }
 
 static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct mp_ev_vma *v)
 {
-	u32 origin = is_object(v, replay_text(p, v->name)) ? 0 : born_meanwhile(p, start, end);
+	u32 origin =
+		is_object(v, replay_text(p, v->name)) ? 0 : born_meanwhile(p, space, start, end);
 	int err;
 
 	if (!origin)

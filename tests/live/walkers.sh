@@ -22,7 +22,7 @@ record_by() { # PROVIDER
 	rm -f "$trace" "$trace.old"
 }
 
-for work in direct guards mapops memfd thp vmas; do
+for work in direct guards mapops memfd objswap protnone thp vmas; do
 	echo "# $work"
 	start_work "$work"
 	go
@@ -93,8 +93,8 @@ still = [r for r in report["rows"] if r["costs"]["resident"] and
 assert len(still) == 1, [(r["origin"], r["costs"]["resident"]) for r in report["rows"][:5]]
 cost = still[0]["costs"]["resident"]
 assert cost.get("exact", 0) == truth["still"], cost
-churn = [r for r in report["rows"] for f in r["origin"].get("stack") or []
-         if f.get("function") == "churn"]
+names = [(r, [f.get("function") for f in r["origin"].get("stack") or []]) for r in report["rows"]]
+churn = [r for r, stack in names if "churn" in stack and "keep" not in stack]
 for row in churn:
     assert row["costs"]["resident"]["value"] <= truth["churn"], row["costs"]["resident"]
 print("ok chunks:", check["status"], "still", cost["value"], "churn rows", len(churn))
