@@ -514,6 +514,9 @@ int recorder_finish(struct recorder *r, const char *path)
 	r->walk++;
 	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : last_picture(r);
 	r->last_ns = now_ns() - started;
+	/* Calls whose effect the picture shows return, and say whose they are. */
+	if (!err)
+		err = session_poll(r->s, 20);
 	if (!err)
 		err = take_marks(r);
 	mark_close(&r->marks);
