@@ -128,7 +128,7 @@ static int is_glibc_arena(const struct view *w)
 	u64 end = (w->v->end + MiB(64) - 1) & ~(MiB(64) - 1);
 
 	if (!(w->runtimes & RT_LIBC) || w->runtimes & RT_MALLOCS || !unreserved(w->v) ||
-	    !aligned(w->v->start, MiB(64)))
+	    !aligned(w->v->start, MiB(64)) || end - w->v->start > MiB(64))
 		return 0;
 	if (end == w->v->end)
 		return 1;

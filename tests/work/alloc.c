@@ -98,6 +98,13 @@ static size_t decoys(void)
 	use(walled(DECOY, 0), DECOY);
 	use(walled(DECOY, MAP_NORESERVE), DECOY);
 	use(walled(BIG_DECOY, MAP_NORESERVE), DECOY);
+	/* Two arenas long and as aligned as they are: no single arena of glibc. */
+	if (!getenv("LD_PRELOAD")) {
+		touch(map_at((char *)0x300000000000ul, 128ul << 20, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1),
+		      DECOY);
+		return 4 * DECOY * page;
+	}
 	return 3 * DECOY * page;
 }
 
