@@ -8,11 +8,12 @@
 
 #include "stack.bpf.h"
 
-#define GFP_MOVABLE 0x8u
-#define GFP_NORETRY 0x10000u
-#define MEMBER_SWAP 2
-#define MEMBER_NONE 255
-#define EC_PRESENT  1
+#define GFP_MOVABLE  0x8u
+#define GFP_NORETRY  0x10000u
+#define GFP_THISNODE 0x200000u
+#define MEMBER_SWAP  2
+#define MEMBER_NONE  255
+#define EC_PRESENT   1
 
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned long error_code)
@@ -79,17 +80,22 @@ int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migra
 {
 	struct thread *t;
 
-	if ((gfp & (GFP_MOVABLE | GFP_NORETRY)) != GFP_MOVABLE)
+	/* Failed: the kernel tries again with less. */
+	if (!page || !(gfp & GFP_MOVABLE))
+		return 0;
+	/* Readahead does not insist, and neither does the first try for a huge page, which is the
+	 * only one of the two to ask for a node. */
+	if (gfp & GFP_NORETRY && !(order && gfp & GFP_THISNODE))
 		return 0;
 	t = known_thread();
 	if (!in_fault(t))
 		return 0;
 	if (t->fault.candidates < 0xffff)
 		t->fault.candidates++;
-	if (order > t->fault.order)
-		t->fault.order = order;
-	/* Copy on write changes no rss counter: the allocation is the only sign of it. */
-	if (t->fault.error_code & EC_PRESENT)
+	t->fault.order = order;
+	/* Copy on write changes no rss counter: the allocation is the only sign of it. It copies
+	 * one page; a larger one takes the place of the huge zero page, and is counted. */
+	if (t->fault.error_code & EC_PRESENT && !order)
 		commit(ctx, t, MEMBER_NONE);
 	return 0;
 }
