@@ -68,19 +68,35 @@ static int cmp_rows(const struct row *a, const struct row *b)
 	return a->nr_frames < b->nr_frames ? -1 : 1;
 }
 
-const char *diff_function(const struct row *row)
+/* The same file of another release: /opt/2/lib/libx.so.5 is /opt/1/lib/libx.so.4. */
+static int cmp_module(const char *a, const char *b)
 {
-	u32 i;
+	const char *x = a ? strrchr(a, '/') : NULL, *y = b ? strrchr(b, '/') : NULL, *so;
+	size_t nx, ny;
+	int c;
 
-	for (i = 0; i < row->nr_frames; i++)
-		if (!row->frames[i].inlined)
-			return row->frames[i].function;
-	return NULL;
+	if (!a || !b)
+		return !!a - !!b;
+	x = x ? x + 1 : a;
+	y = y ? y + 1 : b;
+	so = strstr(x, ".so");
+	nx = so ? (size_t)(so - x) : strlen(x);
+	so = strstr(y, ".so");
+	ny = so ? (size_t)(so - y) : strlen(y);
+	c = strncmp(x, y, nx < ny ? nx : ny);
+	return c ? c : (nx > ny) - (nx < ny);
 }
 
 static int by_frames(const void *a, const void *b)
 {
 	return cmp_rows(((const struct group *)a)->row, ((const struct group *)b)->row);
+}
+
+static const char *own_module(const struct row *row)
+{
+	const struct frame *own = row_own_frame(row);
+
+	return own ? own->module : NULL;
 }
 
 static int by_function(const void *a, const void *b)
@@ -91,7 +107,11 @@ static int by_function(const void *a, const void *b)
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	c = cmp_text(x->name, y->name);
-	return c ? c : cmp_text(diff_function(x), diff_function(y));
+	if (!c)
+		c = cmp_text(row_function(x), row_function(y));
+	if (!c)
+		c = cmp_module(own_module(x), own_module(y));
+	return c;
 }
 
 static void add(struct cost *into, const struct cost *c)
@@ -100,8 +120,10 @@ static void add(struct cost *into, const struct cost *c)
 		return;
 	into->exact += c->exact;
 	into->inferred += c->inferred + c->sampled;
+	into->counted += c->counted;
 	into->hi += c->hi;
 	into->known = 1;
+	into->open |= c->open;
 }
 
 static int fill(struct side *s, const struct report *r, int column)
@@ -132,7 +154,7 @@ static int fill(struct side *s, const struct report *r, int column)
 static struct diff_value value(const struct report *r, int column, const struct cost *c)
 {
 	struct diff_value v = {.known = c->known};
-	double per = 1, sum = (double)cost_value(c), exact = (double)c->exact;
+	double per = 1, exact = (double)c->exact;
 
 	if (cost_columns[column].kind == COST_FLOW) {
 		if (!r->duration_ns)
@@ -144,8 +166,8 @@ static struct diff_value value(const struct report *r, int column, const struct 
 		return v;
 	v.exact = exact * per;
 	v.inferred = (double)(c->inferred + c->sampled) * per;
-	v.lo = (exact < sum ? exact : sum) * per;
-	v.hi = (double)(c->hi > cost_value(c) ? c->hi : cost_value(c)) * per;
+	v.lo = (double)cost_lo(c) * per;
+	v.hi = (double)cost_hi(c) * per;
 	return v;
 }
 
@@ -204,7 +226,7 @@ static void pair_exact(struct diff *d, struct side *b, struct side *n)
 	n->n = left_n;
 }
 
-/* All from *at on with the same innermost function, as one. */
+/* All from *at on with the same own function, as one. */
 static struct group take_function(const struct side *s, size_t *at)
 {
 	struct group all = s->groups[(*at)++];
@@ -214,9 +236,12 @@ static struct group take_function(const struct side *s, size_t *at)
 	return all;
 }
 
+/* That two programs call mmap does not make them the same. */
 static int has_function(const struct group *g)
 {
-	return !g->row->name && diff_function(g->row);
+	const struct frame *own = row_own_frame(g->row);
+
+	return !g->row->name && own && own->function;
 }
 
 static void pair_functions(struct diff *d, struct side *b, struct side *n)

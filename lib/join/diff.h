@@ -53,9 +53,6 @@ struct diff {
 /* Compares one column of two reports, which must outlive the result. 0 or -ENOMEM. */
 int diff_new(const struct report *base, const struct report *next, int column, struct diff **ret_d);
 void diff_free(struct diff **d);
-/* The innermost function that was really called: what is inlined differs from build to build. NULL
- * unknown. */
-const char *diff_function(const struct row *row);
 /* Total of a column over a whole report. */
 struct diff_value diff_sum(const struct report *r, int column);
 /* Why a column of the two cannot be judged; "" when it can. Returns buf. */

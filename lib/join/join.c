@@ -30,6 +30,7 @@ const char *const origin_kind_names[ORIGIN_KINDS] = {
 	[ORIGIN_SPECIAL] = "special",
 	[ORIGIN_PREEXISTING] = "preexisting",
 	[ORIGIN_UNATTRIBUTED] = "unattributed",
+	[ORIGIN_PROCESS] = "process",
 };
 
 const char *const mem_class_names[CLASS_MAX] = {
@@ -372,6 +373,14 @@ static int in_window(const struct replay *p, u64 time_ns)
 	return time_ns >= p->window_begin && (!p->window_end || time_ns <= p->window_end);
 }
 
+/* Are the costs of a fault the mapping's, or the faulting stack's? */
+int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping)
+{
+	return p->owner == OWNER_ALLOC ||
+	       (p->owner == OWNER_AUTO && (mapping == ORIGIN_MMAP || mapping == ORIGIN_BRK ||
+					   mapping == ORIGIN_FILE || mapping == ORIGIN_SHMEM));
+}
+
 static int on_fault(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_fault *ev = trace_body(rec, fault);
@@ -397,9 +406,7 @@ static int on_fault(struct replay *p, const struct mp_hdr *rec)
 	if (!owner)
 		return p->err;
 	o = &p->origins[owner];
-	if (p->owner == OWNER_FAULT ||
-	    (p->owner == OWNER_AUTO && o->kind != ORIGIN_MMAP && o->kind != ORIGIN_BRK &&
-	     o->kind != ORIGIN_FILE && o->kind != ORIGIN_SHMEM))
+	if (!faults_are_of_mapping(p, o->kind))
 		o = &p->origins[fault];
 	cost_add(&o->cost[COST_FAULTS], 0, 1);
 	cost_add(&o->cost[COST_STALL], 0, ev->stall);

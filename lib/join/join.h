@@ -32,8 +32,10 @@ const char *cost_absent(const struct report *r, enum cost_id id);
 /* value = exact + inferred + sampled. known 0: no evidence, printed as - and null. */
 struct cost {
 	s64 exact, inferred, sampled;
+	s64 counted; /* of inferred: so much it is, only its owner's name is inferred */
 	s64 hi; /* upper bound where the column is a lower bound, else the value */
 	u8 known;
+	u8 open; /* not exact, even where it is 0 */
 };
 
 static inline s64 cost_value(const struct cost *c)
@@ -44,14 +46,19 @@ static inline s64 cost_value(const struct cost *c)
 /* The truth lies between; both are the value when all of it is exact. */
 static inline s64 cost_lo(const struct cost *c)
 {
-	return c->exact < cost_value(c) ? c->exact : cost_value(c);
+	s64 sure = c->exact + c->counted;
+
+	return sure < cost_value(c) ? sure : cost_value(c);
+}
+
+static inline int cost_is_open(const struct cost *c)
+{
+	return c->inferred || c->sampled || c->open;
 }
 
 static inline s64 cost_hi(const struct cost *c)
 {
-	int open = c->inferred || c->sampled;
-
-	return open && c->hi > cost_value(c) ? c->hi : cost_value(c);
+	return cost_is_open(c) && c->hi > cost_value(c) ? c->hi : cost_value(c);
 }
 
 struct memcg;
@@ -67,6 +74,7 @@ enum origin_kind {
 	ORIGIN_SPECIAL,
 	ORIGIN_PREEXISTING,
 	ORIGIN_UNATTRIBUTED,
+	ORIGIN_PROCESS, /* only of a row that is all of a process */
 	ORIGIN_KINDS
 };
 extern const char *const origin_kind_names[ORIGIN_KINDS];
@@ -101,6 +109,8 @@ struct row {
 	const char *evidence; /* what made it of its class, NULL: it is not classed by shape */
 	u32 pid, space;
 	const char *comm;
+	int called; /* name is a function's */
+	int several; /* processes have a part in it: no pid, no comm */
 	u64 stack;
 	u32 generations; /* mappings that had this origin */
 	struct frame *frames; /* innermost first */
@@ -186,10 +196,21 @@ static inline int report_complete(const struct report *r)
 int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r);
 /* Read a trace and join it. 0 or -errno as trace_reader_open and trace_reader_next. */
 int join_file(const char *path, enum owner_mode owner, struct report **ret_r);
-/* Merge rows that look alike under a grouping: "stack", "function", "mapping", "file", "process".
- * -EINVAL. */
+
+/* group.c: merge rows that look alike under a grouping: "stack", "function", "mapping", "file",
+ * "process". -EINVAL. Afterwards no two rows have the same id and pid. */
 int join_group(struct report *r, const char *group);
+/* Largest first; then by resident, then by name. */
 void join_sort(struct report *r, int column);
+/* More than one process has rows. */
+int join_is_many(const struct report *r);
+/* The innermost frame that is neither inlined nor in the C library, its loader or an allocator: the
+ * program's own. NULL: none is. */
+const struct frame *row_own_frame(const struct row *row);
+/* That frame's function, else the innermost function that was really called. NULL unknown. */
+const char *row_function(const struct row *row);
+int frame_is_plumbing(const struct frame *f);
+
 void join_free(struct report **r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * Origins become rows with frames; rows that look alike become one. */
+ * Origins become rows with frames. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -179,17 +179,11 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 	return p->err;
 }
 
-static u64 hash_text(u64 h, const char *s)
-{
-	for (; s && *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	return (h ^ 0xff) * 0x100000001b3ull;
-}
-
-/* Build id + offset + kind: the same for every run of a build. */
+/* Build id + offset + kind: the same for every run of a build. Where in the C library a call came
+ * from tells nothing about the program: there the name counts. */
 static void row_id(struct row *row)
 {
-	u64 h = hash_text(0xcbf29ce484222325ull, origin_kind_names[row->kind]);
+	u64 h = hash_text(HASH_SEED, origin_kind_names[row->kind]);
 	u32 i;
 
 	h = hash_text(h, row->name);
@@ -197,6 +191,10 @@ static void row_id(struct row *row)
 		struct frame *f = &row->frames[i];
 
 		h = hash_text(h, f->build_id ? f->build_id : f->module);
+		if (f->function && frame_is_plumbing(f)) {
+			h = hash_text(h, f->function);
+			continue;
+		}
 		h = (h ^ f->offset ^ f->inlined) * 0x100000001b3ull;
 	}
 	snprintf(row->id, sizeof(row->id), "%016llx", (unsigned long long)h);
@@ -212,7 +210,7 @@ static int interesting(const struct row *row)
 	return 0;
 }
 
-static void bound(struct row *row)
+static void bound(struct row *row, const struct origin *o)
 {
 	s64 reserved = cost_value(&row->cost[COST_RESERVED]);
 	int i;
@@ -221,6 +219,10 @@ static void bound(struct row *row)
 		struct cost *c = &row->cost[i];
 
 		c->hi = cost_value(c);
+		if (i == COST_GROWN)
+			c->hi += (s64)o->moved;
+		if (i == COST_UNIQUE)
+			c->hi += (s64)o->elsewhere;
 		if (i == COST_TOUCHED && c->known && reserved > c->hi)
 			c->hi = reserved;
 	}
@@ -255,122 +257,11 @@ int names_attach(struct replay *p, struct report *r)
 		}
 		r->nr_rows++;
 		err = fill_frames(p, &p->names, row);
-		bound(row);
+		bound(row, o);
 		row_id(row);
 		r->frames += row->nr_frames;
 		for (j = 0; j < row->nr_frames; j++)
 			r->unknown_frames += !row->frames[j].function;
 	}
 	return err;
-}
-
-/* ---- grouping and order ---- */
-
-static const char *group_key(const struct row *row, const char *group)
-{
-	if (!strcmp(group, "process"))
-		return row->comm ? row->comm : "?";
-	if (row->name || !row->nr_frames)
-		return row->name ? row->name : origin_kind_names[row->kind];
-	return row->frames[0].function ? row->frames[0].function : "[unknown]";
-}
-
-static void merge(struct row *into, struct row *from)
-{
-	int i;
-
-	for (i = 0; i < COST_MAX; i++) {
-		into->cost[i].exact += from->cost[i].exact;
-		into->cost[i].inferred += from->cost[i].inferred;
-		into->cost[i].sampled += from->cost[i].sampled;
-		into->cost[i].hi += from->cost[i].hi;
-		into->cost[i].known |= from->cost[i].known;
-	}
-	into->generations += from->generations;
-	free(from->frames);
-}
-
-enum grouping { BY_STACK, BY_PROCESS, BY_KEY };
-
-static int same_group(const struct row *a, const struct row *b, enum grouping by, const char *group)
-{
-	if (by == BY_PROCESS)
-		return a->pid == b->pid;
-	if (by == BY_STACK)
-		return a->space == b->space && !strcmp(a->id, b->id);
-	return a->kind == b->kind && !strcmp(group_key(a, group), group_key(b, group));
-}
-
-static u64 group_hash(const struct row *row, enum grouping by, const char *group)
-{
-	u64 h = by == BY_PROCESS ? row->pid : by == BY_STACK ? row->space : row->kind;
-
-	h = (h + 1) * 0x9e3779b97f4a7c15ull;
-	if (by != BY_PROCESS)
-		h = hash_text(h, by == BY_STACK ? row->id : group_key(row, group));
-	return h ^ h >> 32;
-}
-
-/* The row as the first of its group. */
-static void lead(struct row *row, enum grouping by, const char *group)
-{
-	if (by == BY_PROCESS) {
-		row->name = group_key(row, group);
-		row->evidence = NULL;
-		row->nr_frames = 0;
-	} else if (by == BY_KEY && row->nr_frames) {
-		row->name = group_key(row, group);
-	}
-}
-
-int join_group(struct report *r, const char *group)
-{
-	enum grouping by = !strcmp(group, "process") ? BY_PROCESS
-			   : !strcmp(group, "stack") ? BY_STACK
-						     : BY_KEY;
-	size_t size = 64, i, n = 0;
-	u32 *first; /* number of a group's row, from 1 */
-	u64 h;
-
-	if (by == BY_KEY && strcmp(group, "function") && strcmp(group, "mapping") &&
-	    strcmp(group, "file"))
-		return -EINVAL;
-	while (size < r->nr_rows * 2)
-		size *= 2;
-	first = calloc(size, sizeof(*first));
-	if (!first)
-		return -ENOMEM;
-	for (i = 0; i < r->nr_rows; i++) {
-		struct row *row = &r->rows[i];
-
-		h = group_hash(row, by, group) & (size - 1);
-		while (first[h] && !same_group(&r->rows[first[h] - 1], row, by, group))
-			h = (h + 1) & (size - 1);
-		if (first[h]) {
-			merge(&r->rows[first[h] - 1], row);
-			continue;
-		}
-		r->rows[n] = *row;
-		lead(&r->rows[n], by, group);
-		first[h] = (u32)++n;
-	}
-	r->nr_rows = n;
-	free(first);
-	return 0;
-}
-
-static int by_cost(const void *a, const void *b, void *column)
-{
-	s64 x = cost_value(&((const struct row *)a)->cost[*(int *)column]);
-	s64 y = cost_value(&((const struct row *)b)->cost[*(int *)column]);
-
-	if (x != y)
-		return x > y ? -1 : 1;
-	return strcmp(((const struct row *)a)->id, ((const struct row *)b)->id);
-}
-
-void join_sort(struct report *r, int column)
-{
-	if (r->nr_rows)
-		qsort_r(r->rows, r->nr_rows, sizeof(*r->rows), by_cost, &column);
 }

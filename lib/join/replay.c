@@ -225,16 +225,19 @@ static void forget_picture(struct replay *p)
 {
 	u32 i, c;
 
-	for (i = 1; i < p->nr_origins; i++)
+	for (i = 1; i < p->nr_origins; i++) {
+		p->origins[i].moved = p->origins[i].elsewhere = 0;
 		for (c = 0; c < COST_MAX; c++)
 			if (cost_columns[c].kind == COST_STOCK)
 				memset(&p->origins[i].cost[c], 0, sizeof(struct cost));
+	}
 	for (i = 0; i < p->nr_spaces; i++)
 		p->spaces[i].pictured = 0;
 	memset(p->r->check, 0, sizeof(p->r->check));
 	memset(p->r->classes, 0, sizeof(p->r->classes));
-	if (p->shared_pfns)
-		memset(p->shared_pfns, 0, p->cap_pfns * sizeof(*p->shared_pfns));
+	if (p->shared)
+		memset(p->shared, 0, p->cap_pfns * sizeof(*p->shared));
+	memset(p->raced, 0, sizeof(p->raced));
 	p->nr_pfns = p->nr_pictured = 0;
 	p->r->no_nodes = 0;
 	p->r->stable = p->unstable = 0;
@@ -588,7 +591,7 @@ void replay_free(struct replay **pp)
 	free(p->races);
 	free(p->chunks);
 	free(p->births);
-	free(p->shared_pfns);
+	free(p->shared);
 	shape_free(p);
 	free(p);
 	*pp = NULL;

@@ -17,6 +17,8 @@ struct origin {
 	int unused; /* the number is free: nobody has it */
 	struct cost cost[COST_MAX];
 	u64 resident_start;
+	u64 moved; /* pages now under a faulting stack: they may have been here at the start */
+	u64 elsewhere; /* pages that unique counts in another row */
 };
 
 struct space_state {
@@ -79,6 +81,19 @@ struct name_index {
 	size_t nr_stacks, nr_symbols, made_for;
 };
 
+/* How well a part of a cost is known. */
+enum cost_part {
+	PART_INFERRED,
+	PART_COUNTED, /* inferred, but only whose it is */
+	PART_EXACT,
+};
+
+struct shared_page {
+	u64 pfn_id; /* 0: free */
+	u32 origin; /* has it in unique */
+	u8 part; /* enum cost_part */
+};
+
 struct replay {
 	struct report *r; /* what was said of the recording; costs and rows are made from it */
 	struct ledger *ledger;
@@ -110,8 +125,9 @@ struct replay {
 	u32 nr_births;
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
-	u64 *shared_pfns; /* ids of the final picture's shared pages: unique counts each once */
+	struct shared_page *shared; /* of the final picture: unique counts each once */
 	size_t nr_pfns, cap_pfns;
+	s64 raced[COST_MAX]; /* of the last picture: inferred because the mapping changed */
 	int blind; /* no mapping call was seen: an owner may have changed unseen */
 	u64 first_ns, last_ns, last_walk_ns;
 	u64 window_begin, window_end; /* the recorded time, 0 unknown */
@@ -155,6 +171,7 @@ u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u3
 	       const char *class_name);
 /* The row of the same owner in another space. 0: -ENOMEM in p->err. */
 u32 origin_in(struct replay *p, u32 origin, u32 space);
+int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping);
 /* The hash of the origins in use made anew, for size places. */
 int origin_rehash(struct replay *p, u32 size);
 struct space_state *space_get(struct replay *p, u32 id);
@@ -170,6 +187,9 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret);
 /* Totals and checks. */
 void walk_judge(struct replay *p, struct report *r);
 
+/* unique.c: a page that several mappings hold is met in a row: bytes of it that the row has. */
+s64 unique_page(struct replay *p, u64 pfn_id, u32 origin, enum cost_part part);
+
 /* memcg.c: the recorded cgroup. note: records of it; rows: what no process of it maps; judge: its
  * check, once the columns are summed up. */
 int memcg_note(struct replay *p, const struct mp_hdr *rec);
@@ -181,5 +201,9 @@ void memcg_free(struct memcg **m);
 /* names.c: a row with frames for every origin that costs something. */
 int names_attach(struct replay *p, struct report *r);
 void names_release(struct replay *p);
+
+/* group.c: FNV-1a; NULL is a text of its own. */
+#define HASH_SEED 0xcbf29ce484222325ull
+u64 hash_text(u64 h, const char *s);
 
 #endif

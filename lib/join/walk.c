@@ -159,16 +159,16 @@ static u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping)
 }
 
 /* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
- * any mapping whose birth was seen. Shapes and fault stacks are inferences. */
-static int owner_exact(struct replay *p, const struct origin *o)
+ * any mapping whose birth was seen. Fault stacks are inferences; so are shapes, but only who it is,
+ * not how much. */
+static enum cost_part owner_part(struct replay *p, const struct origin *o)
 {
 	struct space_state *s = space_get(p, o->space);
 
-	if (o->kind == ORIGIN_FAULT || p->blind)
-		return 0;
-	if (o->kind == ORIGIN_PREEXISTING && o->class_name)
-		return 0;
-	return !s || !(s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
+	if (o->kind == ORIGIN_FAULT || p->blind ||
+	    (s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE])))
+		return PART_INFERRED;
+	return o->kind == ORIGIN_PREEXISTING && o->class_name ? PART_COUNTED : PART_EXACT;
 }
 
 static int racing(const struct replay *p, u32 space, u64 start, u64 end)
@@ -185,14 +185,20 @@ static int racing(const struct replay *p, u32 space, u64 start, u64 end)
 	return 0;
 }
 
+static void part_add(struct cost *c, enum cost_part part, s64 amount)
+{
+	cost_add(c, part == PART_EXACT ? amount : 0, part == PART_EXACT ? 0 : amount);
+	if (part == PART_COUNTED)
+		c->counted += amount;
+}
+
 static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race)
 {
 	struct origin *o = &p->origins[origin];
 
-	if (!race && owner_exact(p, o))
-		cost_add(&o->cost[id], amount, 0);
-	else
-		cost_add(&o->cost[id], 0, amount);
+	part_add(&o->cost[id], race ? PART_INFERRED : owner_part(p, o), amount);
+	if (race)
+		p->raced[id] += amount;
 }
 
 static enum mem_class class_of(enum origin_kind mapping)
@@ -219,41 +225,8 @@ static enum mem_class class_of(enum origin_kind mapping)
 static void charge_class(struct replay *p, u32 mapping, s64 bytes, int race)
 {
 	const struct origin *o = &p->origins[mapping];
-	int exact = !race && owner_exact(p, o);
 
-	cost_add(&p->r->classes[class_of(o->kind)], exact ? bytes : 0, exact ? 0 : bytes);
-}
-
-static int pfn_first(struct replay *p, u64 id)
-{
-	size_t i;
-
-	if (!p->cap_pfns || p->nr_pfns * 2 >= p->cap_pfns) {
-		size_t cap = p->cap_pfns ? p->cap_pfns * 2 : 4096;
-		u64 *old = p->shared_pfns, *set = calloc(cap, sizeof(*set));
-		size_t n = p->cap_pfns;
-
-		if (!set) {
-			p->err = -ENOMEM;
-			return 1;
-		}
-		p->shared_pfns = set;
-		p->cap_pfns = cap;
-		p->nr_pfns = 0;
-		for (i = 0; i < n; i++)
-			if (old[i])
-				pfn_first(p, old[i]);
-		free(old);
-	}
-	i = (id * 0x9e3779b97f4a7c15ull) >> 20;
-	while (p->shared_pfns[i & (p->cap_pfns - 1)]) {
-		if (p->shared_pfns[i & (p->cap_pfns - 1)] == id)
-			return 0;
-		i++;
-	}
-	p->shared_pfns[i & (p->cap_pfns - 1)] = id;
-	p->nr_pfns++;
-	return 1;
+	part_add(&p->r->classes[class_of(o->kind)], race ? PART_INFERRED : owner_part(p, o), bytes);
 }
 
 /* Did the pictures ask which pages are charged to the recorded cgroup? */
@@ -293,8 +266,11 @@ static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct 
 	if (n > 1) {
 		charge(p, owner, COST_SHARED, bytes, race);
 		for (i = 0, unique = 0; run->pfn_id && i < pages; i++)
-			if (pfn_first(p, run->pfn_id + (addr - run->start) / MP_PAGE_SIZE + i))
-				unique += MP_PAGE_SIZE;
+			unique += unique_page(
+				p, run->pfn_id + (addr - run->start) / MP_PAGE_SIZE + i, owner,
+				race ? PART_INFERRED : owner_part(p, &p->origins[owner]));
+	} else {
+		charge(p, owner, COST_PRIVATE, bytes, race);
 	}
 	charge(p, owner, COST_UNIQUE, unique, race);
 	if (class_of(p->origins[mapping].kind) == CLASS_LIVE)
@@ -308,6 +284,8 @@ static void charge_part(struct replay *p, u32 owner, u32 mapping, const struct m
 {
 	if (first && run->flags & MP_PAGE_RESIDENT)
 		p->origins[owner].resident_start += to - from;
+	if (final && owner != mapping && run->flags & MP_PAGE_RESIDENT)
+		p->origins[mapping].moved += to - from;
 	if (final)
 		charge_pages(p, owner, mapping, run, from, (to - from) / MP_PAGE_SIZE);
 }
@@ -439,7 +417,7 @@ int walk_finish(struct replay *p, u32 space, int final)
 
 const char *cost_absent(const struct report *r, enum cost_id id)
 {
-	if (id == COST_PSS || id == COST_UNIQUE || id == COST_SHARED)
+	if (id == COST_PSS || id == COST_UNIQUE || id == COST_PRIVATE || id == COST_SHARED)
 		return r->no_frames ? "page frame numbers were hidden: CAP_SYS_ADMIN missing"
 				    : NULL;
 	/* A page nobody could place makes every node's sum a guess. */
@@ -527,20 +505,54 @@ static void whole_bytes(struct cost *pss)
 {
 	pss->exact >>= PSS_SHIFT;
 	pss->inferred >>= PSS_SHIFT;
+	pss->counted >>= PSS_SHIFT;
+}
+
+/* Had it faulted, it would have been seen, and be in this row. */
+static int sees_faults(struct replay *p, const struct origin *o)
+{
+	struct space_state *s = space_get(p, o->space);
+
+	return (o->kind == ORIGIN_FAULT || faults_are_of_mapping(p, o->kind)) &&
+	       !(s && s->lost[MP_CLASS_PAGE]);
 }
 
 /* What a cgroup is charged beyond its processes' pages is in no page table. */
-static int has_evidence(const struct replay *p, const struct origin *o, int c)
+static int has_evidence(struct replay *p, const struct origin *o, int c)
 {
+	if (o->kind == ORIGIN_MEMCG)
+		return 0;
 	if (c == COST_CHARGED)
-		return o->kind != ORIGIN_MEMCG && knows_charges(p);
-	return o->kind != ORIGIN_MEMCG && (cost_columns[c].kind == COST_STOCK || c == COST_GROWN);
+		return knows_charges(p);
+	return cost_columns[c].kind == COST_STOCK || c == COST_GROWN || sees_faults(p, o);
+}
+
+/* A page that a fault stack has now may have been the mapping's at the start: it then only moved,
+ * and the mapping did not shrink. hi says so: see names.c. */
+static void grown(struct replay *p, const struct origin *o, struct cost *ret)
+{
+	enum cost_part part = owner_part(p, o);
+
+	part_add(ret, part, -(s64)o->resident_start);
+	ret->open |= part != PART_EXACT;
+	if (!o->moved)
+		return;
+	ret->counted += ret->exact;
+	ret->inferred += ret->exact;
+	ret->exact = 0;
+	ret->open = 1;
+}
+
+/* A flow of 0 is what was seen, never exact. */
+static void evident(struct cost *c, int column)
+{
+	c->known = 1;
+	c->open |= cost_columns[column].kind == COST_FLOW && column != COST_GROWN;
 }
 
 void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 {
-	s64 start = (s64)o->resident_start;
-	int exact = owner_exact(p, o), c;
+	int c;
 
 	memcpy(ret, o->cost, sizeof(o->cost));
 	if (!p->r->has_walk)
@@ -548,13 +560,29 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 	for (c = 0; c < COST_MAX; c++)
 		if (cost_absent(p->r, (enum cost_id)c))
 			memset(&ret[c], 0, sizeof(ret[c]));
-		else
-			ret[c].known |= has_evidence(p, o, c);
+		else if (has_evidence(p, o, c))
+			evident(&ret[c], c);
 	if (o->kind == ORIGIN_MEMCG)
 		return;
 	ret[COST_GROWN] = ret[COST_RESIDENT];
-	cost_add(&ret[COST_GROWN], exact ? -start : 0, exact ? 0 : -start);
+	grown(p, o, &ret[COST_GROWN]);
 	whole_bytes(&ret[COST_PSS]);
+}
+
+/* However its owners are known, a walk counts all pages; charges are counted elsewhere, too. */
+static void total_bounds(const struct replay *p, struct report *r)
+{
+	int c;
+
+	for (c = 0; c < COST_MAX; c++) {
+		struct cost *t = &r->total[c];
+
+		if ((cost_columns[c].kind == COST_STOCK && c != COST_CHARGED) || c == COST_GROWN)
+			t->counted = t->inferred - p->raced[c == COST_GROWN ? COST_RESIDENT : c];
+		t->hi = cost_value(t);
+		if (c == COST_TOUCHED && cost_value(&r->total[COST_RESERVED]) > t->hi)
+			t->hi = cost_value(&r->total[COST_RESERVED]);
+	}
 }
 
 void walk_judge(struct replay *p, struct report *r)
@@ -575,12 +603,14 @@ void walk_judge(struct replay *p, struct report *r)
 			if (!cost[c].known)
 				continue;
 			cost_add(&r->total[c], cost[c].exact, cost[c].inferred);
+			r->total[c].open |= cost[c].open;
 			if (p->origins[i].kind == ORIGIN_UNATTRIBUTED)
 				r->check[c].unattributed += value;
 			else
 				r->check[c].attributed += value;
 		}
 	}
+	total_bounds(p, r);
 	for (c = 0; c < CLASS_MAX; c++) {
 		r->classes[c].known = r->has_walk && c != CLASS_FREED && c != CLASS_SLACK;
 		r->classes[c].hi = cost_value(&r->classes[c]);

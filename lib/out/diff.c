@@ -31,7 +31,7 @@ static json_t *row_json(const struct diff *d, const struct diff_row *row)
 
 	json_object_set_new(origin, "kind", json_text(origin_kind_names[r->kind]));
 	json_object_set_new(origin, "name", json_text(r->name));
-	json_object_set_new(origin, "function", json_text(diff_function(r)));
+	json_object_set_new(origin, "function", json_text(row_function(r)));
 	if (row->known)
 		delta = json_pack("{s:o, s:o, s:o}", "value", number(d->column, row->delta), "lo",
 				  number(d->column, row->lo), "hi", number(d->column, row->hi));

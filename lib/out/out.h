@@ -28,7 +28,8 @@ const char *out_amount(const struct out_opts *o, s64 v);
 int out_table(FILE *f, const struct report *r, const struct out_opts *o);
 int out_folded(FILE *f, const struct report *r, int column);
 int out_json(FILE *f, const struct report *r, const struct out_opts *o);
-/* The chain of evidence behind one row. -ENOENT when no row has the id. */
+/* why.c: the chain of evidence behind the rows of an id, or of ID@PID: one process has an id once.
+ * -ENOENT when there is none. */
 int out_why(FILE *f, const struct report *r, const char *id);
 
 #endif

@@ -207,42 +207,112 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 
 static char grade_of(const struct cost *c)
 {
-	return c->sampled ? '~' : c->inferred ? '?' : ' ';
+	return c->sampled ? '~' : cost_is_open(c) ? '?' : ' ';
 }
 
-static void owner(FILE *f, const struct row *row, const char *group)
+#define SHOWN_FRAMES 4u
+
+/* Do two rows read the same? */
+static int is_twin(const struct row *a, const struct row *b)
+{
+	u32 n = a->nr_frames < SHOWN_FRAMES ? a->nr_frames : SHOWN_FRAMES, i;
+
+	if (a == b || a->name || b->name || a->kind != b->kind || a->pid != b->pid)
+		return 0;
+	if (n != (b->nr_frames < SHOWN_FRAMES ? b->nr_frames : SHOWN_FRAMES))
+		return 0;
+	for (i = 0; i < n; i++) {
+		const char *x = a->frames[i].function, *y = b->frames[i].function;
+
+		if (strcmp(x ? x : "", y ? y : ""))
+			return 0;
+	}
+	return 1;
+}
+
+/* Looks at the rows around it only: rows that read the same cost about the same, or are told apart
+ * by that. */
+static int has_twin(const struct report *r, size_t at)
+{
+	size_t i = at > 100 ? at - 100 : 0, end = at + 100 < r->nr_rows ? at + 100 : r->nr_rows;
+
+	for (; i < end; i++)
+		if (is_twin(&r->rows[at], &r->rows[i]))
+			return 1;
+	return 0;
+}
+
+/* lines: where in each function, to tell it from another row. */
+static void owner(FILE *f, const struct row *row, int lines)
 {
 	u32 i, shown = 0;
 
-	if (!strcmp(group, "process") && row->kind != ORIGIN_MEMCG) {
+	if (row->kind == ORIGIN_PROCESS) {
 		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
 		return;
 	}
 	if (row->name)
-		fprintf(f, row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]", row->name);
-	for (i = 0; i < row->nr_frames && shown < 4; i++) {
+		fprintf(f,
+			row->called || row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]",
+			row->name);
+	for (i = 0; i < row->nr_frames && shown < SHOWN_FRAMES; i++) {
 		const struct frame *fr = &row->frames[i];
 
 		if (row->name)
 			break;
 		fprintf(f, "%s%s", shown++ ? " < " : "", fr->function ? fr->function : "[unknown]");
+		if (lines && fr->line)
+			fprintf(f, ":%u", fr->line);
+		else if (lines && fr->module && !frame_is_plumbing(fr))
+			fprintf(f, "@0x%llx", (unsigned long long)fr->offset);
 	}
 	fprintf(f, "  (%s)\n", origin_kind_names[row->kind]);
 }
 
+static int is_zero(const struct row *row, const int *columns)
+{
+	for (; *columns >= 0; columns++)
+		if (cost_value(&row->cost[*columns]))
+			return 0;
+	return 1;
+}
+
+static void process_cell(FILE *f, const struct row *row)
+{
+	char who[32] = "-";
+
+	if (row->several)
+		snprintf(who, sizeof(who), "several");
+	else if (row->pid)
+		snprintf(who, sizeof(who), "%s (%u)", row->comm ? row->comm : "?", row->pid);
+	fprintf(f, " %-23s", who);
+}
+
 int out_table(FILE *f, const struct report *r, const struct out_opts *o)
 {
-	size_t i, n = o->rows && o->rows < r->nr_rows ? o->rows : r->nr_rows;
+	size_t i, shown = 0, more = 0, zero = 0;
+	int many = join_is_many(r) && strcmp(o->group, "process"), bounded = 0;
 	const int *c;
 	char buf[32];
 
 	header(f, r, o);
 	for (c = o->columns; *c >= 0; c++)
 		fprintf(f, "%13s ", cost_columns[*c].header);
+	if (many)
+		fprintf(f, " %-23s", "PROCESS");
 	fputs(" OWNER\n", f);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < r->nr_rows; i++) {
 		const struct row *row = &r->rows[i];
 
+		if (is_zero(row, o->columns)) {
+			zero++;
+			continue;
+		}
+		if (o->rows && shown == o->rows) {
+			more++;
+			continue;
+		}
+		shown++;
 		for (c = o->columns; *c >= 0; c++) {
 			if (!row->cost[*c].known) {
 				fprintf(f, "%13s ", "-");
@@ -252,11 +322,20 @@ int out_table(FILE *f, const struct report *r, const struct out_opts *o)
 			      o->bytes, *c == COST_GROWN);
 			fprintf(f, "%12s%c ", buf, grade_of(&row->cost[*c]));
 		}
+		if (many)
+			process_cell(f, row);
 		fputc(' ', f);
-		owner(f, row, o->group);
+		owner(f, row, has_twin(r, i));
 	}
-	if (n < r->nr_rows)
-		fprintf(f, "  ... %zu more rows; --rows 0 shows all\n", r->nr_rows - n);
+	if (more)
+		fprintf(f, "  ... %zu more rows; --rows 0 shows all\n", more);
+	if (zero)
+		fprintf(f, "  %zu rows have nothing in these columns\n", zero);
+	for (c = o->columns; *c >= 0; c++)
+		if (*c == COST_TOUCHED || *c == COST_STALL)
+			fprintf(f, "%s%s", bounded++ ? " and " : "  ", cost_columns[*c].name);
+	if (bounded)
+		fprintf(f, " %s\n", bounded > 1 ? "are lower bounds" : "is a lower bound");
 	fputs("  ? inferred, ~ sampled, - no evidence; no mark: exact\n", f);
 	return 0;
 }
@@ -269,6 +348,7 @@ static void folded_name(FILE *f, const char *s)
 
 int out_folded(FILE *f, const struct report *r, int column)
 {
+	int many = join_is_many(r);
 	size_t i;
 	u32 j;
 
@@ -278,7 +358,9 @@ int out_folded(FILE *f, const struct report *r, int column)
 
 		if (!row->cost[column].known || v <= 0)
 			continue;
-		folded_name(f, row->comm ? row->comm : "?");
+		folded_name(f, row->several ? "[several]" : row->comm ? row->comm : "?");
+		if (many && row->pid)
+			fprintf(f, "-%u", row->pid);
 		if (row->name || !row->nr_frames) {
 			fprintf(f, ";[%s];", origin_kind_names[row->kind]);
 			folded_name(f, row->name ? row->name : "?");
@@ -289,46 +371,6 @@ int out_folded(FILE *f, const struct report *r, int column)
 							       : "[unknown]");
 		}
 		fprintf(f, " %lld\n", (long long)v);
-	}
-	return 0;
-}
-
-int out_why(FILE *f, const struct report *r, const char *id)
-{
-	size_t i;
-	u32 j;
-	int c;
-
-	for (i = 0; i < r->nr_rows && strcmp(r->rows[i].id, id); i++)
-		;
-	if (i == r->nr_rows)
-		return -ENOENT;
-	fprintf(f, "%s: kind %s, %s (%u), %u mapping generations\n", id,
-		origin_kind_names[r->rows[i].kind], r->rows[i].comm ? r->rows[i].comm : "?",
-		r->rows[i].pid, r->rows[i].generations);
-	if (r->rows[i].name)
-		fprintf(f, "  named %s\n", r->rows[i].name);
-	if (r->rows[i].evidence)
-		fprintf(f, "  by shape: %s\n", r->rows[i].evidence);
-	for (j = 0; j < r->rows[i].nr_frames; j++) {
-		const struct frame *fr = &r->rows[i].frames[j];
-
-		fprintf(f, "  %s %s%s%s", fr->inlined ? "(inlined)" : "at",
-			fr->function ? fr->function : "[unknown]", fr->file ? " " : "",
-			fr->file ? fr->file : "");
-		if (fr->line)
-			fprintf(f, ":%u", fr->line);
-		fprintf(f, "  %s+0x%llx\n", fr->module ? fr->module : "?",
-			(unsigned long long)fr->offset);
-	}
-	for (c = 0; c < COST_MAX; c++) {
-		const struct cost *v = &r->rows[i].cost[c];
-
-		if (v->known)
-			fprintf(f, "  %-10s %lld %s: exact %lld, inferred %lld - %s\n",
-				cost_columns[c].name, (long long)cost_value(v),
-				cost_columns[c].unit, (long long)v->exact, (long long)v->inferred,
-				cost_columns[c].doc);
 	}
 	return 0;
 }

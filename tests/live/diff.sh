@@ -80,7 +80,7 @@ else
 	expect 0 "shrinking" "$dir/new" "$dir/base" --fail-on 'resident>+0'
 fi
 
-# A process that sleeps faults on nothing: that column has no evidence.
+# A process that sleeps faults on nothing, which is seen.
 start_command bash -c 'echo ready $$; exec sleep 60'
 await grep -q sleep "/proc/$pid/comm"
 sleep 0.2
@@ -92,9 +92,10 @@ grep -q "^reserved, " "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
 expect 0 "--by shows another" "$dir/base" "$dir/new" --fail-on 'reserved>+900%' --by swapped
 grep -q "^swapped, " "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
 
-expect 3 "a flow without evidence" "$dir/idle" "$dir/new" --fail-on 'faults>+900%'
-grep -q "^undecided: faults>+900%: base has no evidence" "$dir/out" || fail "no reason: $(cat "$dir/out")"
-expect 4 "failed beats undecided" "$dir/idle" "$dir/new" --fail-on 'faults>+900%' --fail-on 'resident>+0'
+expect 4 "no fault seen is none" "$dir/idle" "$dir/new" --fail-on 'faults>+900%'
+expect 3 "a column without evidence" "$dir/idle" "$dir/new" --fail-on 'charged>+900%'
+grep -q "^undecided: charged>+900%: base" "$dir/out" || fail "no reason: $(cat "$dir/out")"
+expect 4 "failed beats undecided" "$dir/idle" "$dir/new" --fail-on 'charged>+900%' --fail-on 'resident>+0'
 expect 0 "no rule, nothing to judge" "$dir/idle" "$dir/new" --by faults
 # A file that ends in the middle.
 head -c "$(($(stat -c %s "$dir/new") - 9))" "$dir/new" >"$dir/cut"

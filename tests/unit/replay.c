@@ -437,6 +437,71 @@ static int a_process_is_one_target_whatever_it_execs(void)
 	return 1;
 }
 
+/* Three pages before the recording; then one is faulted on again, as by copy on write. */
+static int a_page_that_moved_to_a_fault_is_no_shrinkage(void)
+{
+	struct held held = {AT(1), 4, 3};
+	s64 resident = 0, lo = 0, hi = 0;
+	size_t i;
+
+	space_born(1, 0);
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq));
+	fault(1, AT(1), 2000);
+	picture(1, 2, &held, 1);
+	CHECK(!step(seq));
+	CHECK(r->nr_rows == 2);
+	for (i = 0; i < r->nr_rows; i++) {
+		const struct cost *c = &r->rows[i].cost[COST_GROWN];
+
+		/* Nothing grew; a row may not know, but then it says so. */
+		CHECK(c->exact == 0 && cost_is_open(c));
+		CHECK(cost_lo(c) <= 0 && cost_hi(c) >= 0);
+		lo += cost_lo(c);
+		hi += cost_hi(c);
+		resident += cost_value(&r->rows[i].cost[COST_RESIDENT]);
+	}
+	CHECK(lo <= 0 && hi >= 0 && resident == 3 * (s64)PG);
+	CHECK(cost_value(&r->total[COST_GROWN]) == 0);
+	CHECK(cost_lo(&r->total[COST_RESIDENT]) == resident);
+	return 1;
+}
+
+static int what_a_shape_names_is_counted(void)
+{
+	struct held held = {AT(1), 4, 3};
+	const struct cost *c;
+
+	space_born(1, 0);
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq) && r->nr_rows == 1 && r->rows[0].kind == ORIGIN_PREEXISTING);
+	c = &r->rows[0].cost[COST_RESIDENT];
+	CHECK(!c->exact && c->inferred == 3 * (s64)PG);
+	CHECK(cost_lo(c) == 3 * (s64)PG && cost_hi(c) == 3 * (s64)PG);
+	return 1;
+}
+
+static int no_fault_seen_is_zero_but_not_exact(void)
+{
+	struct held held = {AT(1), 4, 3};
+	struct mp_ev_loss loss = {.cls = MP_CLASS_PAGE, .count = 1};
+	const struct cost *c;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq) && r->nr_rows == 1);
+	c = &r->rows[0].cost[COST_FAULTS];
+	CHECK(c->known && c->open && !cost_value(c));
+	c = &r->rows[0].cost[COST_TOUCHED];
+	CHECK(c->known && cost_lo(c) == 0 && cost_hi(c) == 4 * (s64)PG);
+	/* One was lost: how many there were is unknown. */
+	put_at(++seq, MP_EV_LOSS, 1, &loss, sizeof(loss));
+	CHECK(!step(seq));
+	CHECK(!r->rows[0].cost[COST_FAULTS].known);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -455,6 +520,9 @@ static const struct {
 	TEST(a_loss_demotes_from_its_step_on),
 	TEST(flows_and_duration_are_of_the_recorded_time),
 	TEST(who_came_and_went_leaves_nothing),
+	TEST(a_page_that_moved_to_a_fault_is_no_shrinkage),
+	TEST(what_a_shape_names_is_counted),
+	TEST(no_fault_seen_is_zero_but_not_exact),
 	TEST(what_a_child_inherited_stays_when_the_parent_is_gone),
 };
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Rows that look alike become one; their order. What the program itself called is told from the
+ * plumbing between it and the kernel here, for groups and for diff alike. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/join/replay.h"
+
+u64 hash_text(u64 h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return (h ^ 0xff) * 0x100000001b3ull;
+}
+
+/* ---- whose frame ---- */
+
+int frame_is_plumbing(const struct frame *f)
+{
+	/* How the files of C libraries, loaders, allocators and C++ runtimes begin. */
+	static const char *const files[] = {
+		"libc.so",     "libc-2.",     "libpthread", "ld-linux",	 "ld-2.",
+		"ld64.so",     "ld.so",	      "ld-musl",    "libc.musl", "libjemalloc",
+		"libtcmalloc", "libmimalloc", "libmemprov", "libstdc++", "libc++",
+	};
+	const char *name = f->module ? strrchr(f->module, '/') : NULL;
+	size_t i;
+
+	if (!f->module)
+		return 0;
+	name = name ? name + 1 : f->module;
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strncmp(name, files[i], strlen(files[i])))
+			return 1;
+	return 0;
+}
+
+const struct frame *row_own_frame(const struct row *row)
+{
+	u32 i;
+
+	for (i = 0; i < row->nr_frames; i++) {
+		const struct frame *f = &row->frames[i];
+
+		if (!f->inlined && (f->function || f->module) && !frame_is_plumbing(f))
+			return f;
+	}
+	return NULL;
+}
+
+const char *row_function(const struct row *row)
+{
+	const struct frame *own = row_own_frame(row);
+	u32 i;
+
+	if (own)
+		return own->function;
+	for (i = 0; i < row->nr_frames; i++)
+		if (!row->frames[i].inlined)
+			return row->frames[i].function;
+	return NULL;
+}
+
+/* ---- groups ---- */
+
+enum grouping { BY_STACK, BY_PROCESS, BY_FUNCTION, BY_FILE, BY_MAPPING };
+
+static const char *const groupings[] = {
+	[BY_STACK] = "stack", [BY_PROCESS] = "process", [BY_FUNCTION] = "function",
+	[BY_FILE] = "file",   [BY_MAPPING] = "mapping",
+};
+
+/* Code without a name is told by the file it is in. */
+static const char *function_key(const struct row *row)
+{
+	const struct frame *own = row_own_frame(row);
+	const char *name = row_function(row);
+
+	return name ? name : own && own->module ? own->module : "[unknown]";
+}
+
+static const char *file_key(const struct row *row)
+{
+	const struct frame *own = row_own_frame(row);
+
+	if (!own && row->nr_frames)
+		own = &row->frames[0];
+	return own && own->module ? own->module : "[unknown]";
+}
+
+/* Everything but the stack and the pid of a row's process: those tell rows of one stack apart. */
+static const char *group_key(const struct row *row, enum grouping by)
+{
+	if (by == BY_STACK)
+		return row->id;
+	if (by == BY_PROCESS)
+		return row->kind == ORIGIN_MEMCG ? "of no process" : row->comm ? row->comm : "?";
+	if (row->name)
+		return row->name;
+	if (by == BY_MAPPING)
+		return row->kind == ORIGIN_BRK ? "[heap]" : "[anon]";
+	if (!row->nr_frames)
+		return origin_kind_names[row->kind];
+	return by == BY_FILE ? file_key(row) : function_key(row);
+}
+
+static int same_process(const struct row *a, const struct row *b)
+{
+	return a->pid == b->pid && (a->pid || a->space == b->space);
+}
+
+static int same_group(const struct row *a, const struct row *b, enum grouping by)
+{
+	if (by == BY_PROCESS)
+		return same_process(a, b) && (a->kind == ORIGIN_MEMCG) == (b->kind == ORIGIN_MEMCG);
+	if (by == BY_STACK && !same_process(a, b))
+		return 0;
+	return a->kind == b->kind && !strcmp(group_key(a, by), group_key(b, by));
+}
+
+static u64 group_hash(const struct row *row, enum grouping by)
+{
+	u64 h = by == BY_PROCESS || by == BY_STACK ? row->pid : row->kind;
+
+	h = (h + 1) * 0x9e3779b97f4a7c15ull;
+	if (by != BY_PROCESS)
+		h = hash_text(h, group_key(row, by));
+	return h ^ h >> 32;
+}
+
+static void merge(struct row *into, struct row *from)
+{
+	int i;
+
+	for (i = 0; i < COST_MAX; i++) {
+		into->cost[i].exact += from->cost[i].exact;
+		into->cost[i].inferred += from->cost[i].inferred;
+		into->cost[i].sampled += from->cost[i].sampled;
+		into->cost[i].counted += from->cost[i].counted;
+		into->cost[i].hi += from->cost[i].hi;
+		into->cost[i].known |= from->cost[i].known;
+		into->cost[i].open |= from->cost[i].open;
+	}
+	into->generations += from->generations;
+	if (!same_process(into, from))
+		into->several = 1;
+	free(from->frames);
+}
+
+/* A row of many stacks has none. */
+static void name_group(struct row *row, enum grouping by)
+{
+	u64 h;
+
+	if (by == BY_STACK)
+		return;
+	row->called = by == BY_FUNCTION && !row->name && row_function(row);
+	row->name = group_key(row, by);
+	row->evidence = NULL;
+	row->nr_frames = 0;
+	if (by == BY_PROCESS && row->kind != ORIGIN_MEMCG)
+		row->kind = ORIGIN_PROCESS;
+	if (row->several) {
+		row->pid = 0;
+		row->comm = NULL;
+	}
+	h = hash_text(HASH_SEED, groupings[by]);
+	h = hash_text(h, origin_kind_names[row->kind]);
+	h = hash_text(h, row->name);
+	snprintf(row->id, sizeof(row->id), "%016llx", (unsigned long long)h);
+}
+
+static int merge_all(struct report *r, enum grouping by)
+{
+	size_t size = 64, i, n = 0;
+	u32 *first; /* number of a group's row, from 1 */
+	u64 h;
+
+	while (size < r->nr_rows * 2)
+		size *= 2;
+	first = calloc(size, sizeof(*first));
+	if (!first)
+		return -ENOMEM;
+	for (i = 0; i < r->nr_rows; i++) {
+		struct row *row = &r->rows[i];
+
+		h = group_hash(row, by) & (size - 1);
+		while (first[h] && !same_group(&r->rows[first[h] - 1], row, by))
+			h = (h + 1) & (size - 1);
+		if (first[h]) {
+			merge(&r->rows[first[h] - 1], row);
+			continue;
+		}
+		r->rows[n] = *row;
+		first[h] = (u32)++n;
+	}
+	r->nr_rows = n;
+	free(first);
+	return 0;
+}
+
+int join_group(struct report *r, const char *group)
+{
+	unsigned int by;
+	size_t i;
+	int err;
+
+	for (by = 0; by < sizeof(groupings) / sizeof(groupings[0]); by++)
+		if (!strcmp(group, groupings[by]))
+			break;
+	if (by == sizeof(groupings) / sizeof(groupings[0]))
+		return -EINVAL;
+	err = merge_all(r, (enum grouping)by);
+	for (i = 0; i < r->nr_rows && !err; i++)
+		name_group(&r->rows[i], (enum grouping)by);
+	return err;
+}
+
+int join_is_many(const struct report *r)
+{
+	u32 pid = 0;
+	size_t i;
+
+	for (i = 0; i < r->nr_rows; i++) {
+		if (r->rows[i].several || (pid && r->rows[i].pid && r->rows[i].pid != pid))
+			return 1;
+		pid = r->rows[i].pid ? r->rows[i].pid : pid;
+	}
+	return 0;
+}
+
+/* ---- order ---- */
+
+static const char *sort_name(const struct row *row)
+{
+	const char *name = row->name ? row->name : row_function(row);
+
+	return name ? name : "";
+}
+
+static int by_cost(const void *a, const void *b, void *column)
+{
+	const struct row *x = a, *y = b;
+	int columns[2] = {*(int *)column, COST_RESIDENT}, i, c;
+
+	for (i = 0; i < 2; i++) {
+		s64 u = cost_value(&x->cost[columns[i]]), v = cost_value(&y->cost[columns[i]]);
+
+		if (u != v)
+			return u > v ? -1 : 1;
+	}
+	c = strcmp(sort_name(x), sort_name(y));
+	if (!c)
+		c = strcmp(x->id, y->id);
+	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+void join_sort(struct report *r, int column)
+{
+	if (r->nr_rows)
+		qsort_r(r->rows, r->nr_rows, sizeof(*r->rows), by_cost, &column);
+}
