@@ -17,51 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
-
-static size_t page;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "direct: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-/* Inlined system calls: the caller is the innermost frame of the stack. */
-static inline __attribute__((always_inline)) long call(long nr, long a, long b, long c, long d,
-						       long e, long f)
-{
-#ifdef __x86_64__
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	if (ret < 0 && ret > -4096) {
-		errno = (int)-ret;
-		return -1;
-	}
-	return ret;
-#else
-	return syscall(nr, a, b, c, d, e, f);
-#endif
-}
-
-static inline __attribute__((always_inline)) char *map_at(char *at, size_t len, int prot, int flags,
-							  int fd)
-{
-	long p = call(SYS_mmap, (long)at, (long)len, prot, flags, fd, 0);
-
-	if (p == -1)
-		die("mmap");
-	return (char *)p;
-}
-
-#define map_anon(len) map_at(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
+#include "work.h"
 
 static uint64_t random_state;
 
@@ -71,12 +27,6 @@ static size_t random_below(size_t n)
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
 	return random_state % n;
-}
-
-static void touch(char *p, size_t pages)
-{
-	for (size_t i = 0; i < pages; i++)
-		*(volatile char *)(p + i * page) = 1;
 }
 
 /* The page's word in /proc/self/pagemap: bit 63 present, bit 62 in swap. */
@@ -103,27 +53,6 @@ static int swap_is_on(void)
 	if (f)
 		fclose(f);
 	return lines > 1;
-}
-
-static void await_line(void)
-{
-	char line[64];
-
-	if (!fgets(line, sizeof(line), stdin))
-		exit(0);
-}
-
-/* Static buffers: stdio allocates nothing while the program is watched. */
-static void start(void)
-{
-	static char out[4096], in[4096];
-
-	setvbuf(stdout, out, _IOLBF, sizeof(out));
-	setvbuf(stdin, in, _IOLBF, sizeof(in));
-	page = (size_t)sysconf(_SC_PAGESIZE);
-	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	printf("ready %d\n", (int)getpid());
-	await_line();
 }
 
 #define INDEX_SIZE    (64UL << 30)
@@ -174,8 +103,8 @@ static NOINLINE void reuse_range(char *at)
 	      REUSE_TOUCHED / page);
 }
 
-static void say(int step, const char *owner, size_t reserved, size_t resident, size_t swapped,
-		size_t touched_bytes)
+static void say_step(int step, const char *owner, size_t reserved, size_t resident, size_t swapped,
+		     size_t touched_bytes)
 {
 	printf("{\"owner\":\"%s\",\"step\":%d,\"reserved\":%zu,\"resident\":%zu,"
 	       "\"swapped\":%zu,\"touched\":%zu}\n",
@@ -191,15 +120,15 @@ int main(int argc, char **argv)
 	size_t n = touch_index(index);
 	size_t out = swap_is_on() ? pageout_index(n / 3) : 0;
 
-	say(1, "reserve_index", INDEX_SIZE, (n - out) * page, out * page, n * page);
+	say_step(1, "reserve_index", INDEX_SIZE, (n - out) * page, out * page, n * page);
 	printf("done\n");
 	await_line();
 
 	if (munmap(index, INDEX_SIZE))
 		die("munmap");
 	reuse_range(index);
-	say(2, "reserve_index", 0, 0, 0, n * page);
-	say(2, "reuse_range", REUSE_SIZE, REUSE_TOUCHED, 0, REUSE_TOUCHED);
+	say_step(2, "reserve_index", 0, 0, 0, n * page);
+	say_step(2, "reuse_range", REUSE_SIZE, REUSE_TOUCHED, 0, REUSE_TOUCHED);
 	printf("done\n");
 	await_line();
 	return 0;

@@ -16,78 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
-
-static size_t page;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "forker: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-/* Inlined system calls: the caller is the innermost frame of the stack. */
-static inline __attribute__((always_inline)) long call(long nr, long a, long b, long c, long d,
-						       long e, long f)
-{
-#ifdef __x86_64__
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	if (ret < 0 && ret > -4096) {
-		errno = (int)-ret;
-		return -1;
-	}
-	return ret;
-#else
-	return syscall(nr, a, b, c, d, e, f);
-#endif
-}
-
-static inline __attribute__((always_inline)) char *map_at(char *at, size_t len, int prot, int flags,
-							  int fd)
-{
-	long p = call(SYS_mmap, (long)at, (long)len, prot, flags, fd, 0);
-
-	if (p == -1)
-		die("mmap");
-	return (char *)p;
-}
-
-#define map_anon(len) map_at(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
-
-static void touch(char *p, size_t pages)
-{
-	for (size_t i = 0; i < pages; i++)
-		*(volatile char *)(p + i * page) = 1;
-}
-
-static void await_line(void)
-{
-	char line[64];
-
-	if (!fgets(line, sizeof(line), stdin))
-		exit(0);
-}
-
-/* Static buffers: stdio allocates nothing while the program is watched. */
-static void start(void)
-{
-	static char out[4096], in[4096];
-
-	setvbuf(stdout, out, _IOLBF, sizeof(out));
-	setvbuf(stdin, in, _IOLBF, sizeof(in));
-	page = (size_t)sysconf(_SC_PAGESIZE);
-	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	printf("ready %d\n", (int)getpid());
-	await_line();
-}
+#include "work.h"
 
 #define PAGES	    1009
 #define CHILD_PAGES 211
@@ -105,7 +34,7 @@ static NOINLINE void child_map(void)
 	touch(map_anon(CHILD_PAGES * page), CHILD_PAGES);
 }
 
-static void say(const char *owner, size_t reserved, size_t resident, size_t touched)
+static void say_pid(const char *owner, size_t reserved, size_t resident, size_t touched)
 {
 	printf("{\"owner\":\"%s\",\"pid\":%d,\"reserved\":%zu,\"resident\":%zu,\"touched\":%zu}\n",
 	       owner, (int)getpid(), reserved * page, resident * page, touched * page);
@@ -116,8 +45,8 @@ static void child(char *p, int up)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	touch(p, 307);
 	child_map();
-	say("parent_map", PAGES, PAGES, 307);
-	say("child_map", CHILD_PAGES, CHILD_PAGES, CHILD_PAGES);
+	say_pid("parent_map", PAGES, PAGES, 307);
+	say_pid("child_map", CHILD_PAGES, CHILD_PAGES, CHILD_PAGES);
 	fflush(stdout);
 	if (write(up, "x", 1) != 1)
 		_exit(1);
@@ -145,7 +74,7 @@ int main(void)
 	if (read(up[0], &c, 1) != 1)
 		die("child");
 	touch(p + 500 * page, 401);
-	say("parent_map", PAGES, PAGES, PAGES);
+	say_pid("parent_map", PAGES, PAGES, PAGES);
 	printf("done\n");
 	await_line();
 	kill(pid, SIGKILL);

@@ -17,57 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
-
-static size_t page;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "memfd: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-/* Inlined system calls: the caller is the innermost frame of the stack. */
-static inline __attribute__((always_inline)) long call(long nr, long a, long b, long c, long d,
-						       long e, long f)
-{
-#ifdef __x86_64__
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	if (ret < 0 && ret > -4096) {
-		errno = (int)-ret;
-		return -1;
-	}
-	return ret;
-#else
-	return syscall(nr, a, b, c, d, e, f);
-#endif
-}
-
-static inline __attribute__((always_inline)) char *map_at(char *at, size_t len, int prot, int flags,
-							  int fd)
-{
-	long p = call(SYS_mmap, (long)at, (long)len, prot, flags, fd, 0);
-
-	if (p == -1)
-		die("mmap");
-	return (char *)p;
-}
-
-#define map_anon(len) map_at(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
-
-static void touch(char *p, size_t pages)
-{
-	for (size_t i = 0; i < pages; i++)
-		*(volatile char *)(p + i * page) = 1;
-}
+#include "work.h"
 
 /* The page's word in /proc/self/pagemap: bit 63 present, bit 62 in swap. */
 static uint64_t pagemap(const char *p)
@@ -93,27 +43,6 @@ static int swap_is_on(void)
 	if (f)
 		fclose(f);
 	return lines > 1;
-}
-
-static void await_line(void)
-{
-	char line[64];
-
-	if (!fgets(line, sizeof(line), stdin))
-		exit(0);
-}
-
-/* Static buffers: stdio allocates nothing while the program is watched. */
-static void start(void)
-{
-	static char out[4096], in[4096];
-
-	setvbuf(stdout, out, _IOLBF, sizeof(out));
-	setvbuf(stdin, in, _IOLBF, sizeof(in));
-	page = (size_t)sysconf(_SC_PAGESIZE);
-	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	printf("ready %d\n", (int)getpid());
-	await_line();
 }
 
 #define PAGES 1013
@@ -167,7 +96,8 @@ int main(void)
 	/* Both mappings span the object: what is swapped of it counts under each, as Rss would. */
 	printf("{\"owner\":\"memfd\",\"object\":\"" NAME "\",\"reserved\":%zu,"
 	       "\"resident\":%zu,\"swapped\":%zu,\"touched\":%zu}\n",
-	       2 * PAGES * page, (PAGES + part - gone) * page, 2 * gone * page, (PAGES + part) * page);
+	       2 * PAGES * page, (PAGES + part - gone) * page, 2 * gone * page,
+	       (PAGES + part) * page);
 	printf("done\n");
 	await_line();
 	return 0;
