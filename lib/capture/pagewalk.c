@@ -24,7 +24,7 @@ struct pagewalk {
 	pid_t tid;
 	const struct mp_walk_run *runs;
 	const struct mp_walk_vma *vmas;
-	u64 zero_pfn, hold_ns;
+	u64 zero_pfn;
 };
 
 /* ---- one pass ---- */
@@ -75,8 +75,6 @@ static int pass(struct pagewalk *w, u64 cursor, u64 limit)
 	b->walk_failed = 0;
 	b->walk_tables = 0;
 	err = run_iter(bpf_link__fd(w->link));
-	if (b->walk_hold_ns > w->hold_ns)
-		w->hold_ns = b->walk_hold_ns;
 	return err ? err : b->walk_failed ? -EIO : 0;
 }
 
@@ -372,17 +370,11 @@ int pagewalk_open(char *msg, size_t msg_len, struct pagewalk **ret_w)
 	}
 	if (!err)
 		err = calibration_prove(w, msg, msg_len);
-	w->hold_ns = 0;
 	if (err)
 		pagewalk_close(&w);
 	else
 		*ret_w = w;
 	return err;
-}
-
-u64 pagewalk_hold_ns(const struct pagewalk *w)
-{
-	return w->hold_ns;
 }
 
 void pagewalk_close(struct pagewalk **w)

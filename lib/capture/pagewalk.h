@@ -11,10 +11,8 @@ struct pagewalk;
 
 /* Load, calibrate, prove. 0, or -errno with one line of reason in msg. Takes a few milliseconds. */
 int pagewalk_open(char *msg, size_t msg_len, struct pagewalk **ret_w);
-/* Longest time under the mmap lock of any process walked so far. The iterator gives the lock up
- * between VMAs when somebody waits for it. */
-u64 pagewalk_hold_ns(const struct pagewalk *w);
-/* Walks memprov's own space with 256 MiB of small pages in it; the hold of that, 0 on failure. */
+/* Walks memprov's own space with 256 MiB of small pages in it; the longest time under its
+ * mmap lock, 0 on failure. The iterator gives the lock up between VMAs when somebody waits. */
 u64 pagewalk_try_ns(struct pagewalk *w);
 void pagewalk_close(struct pagewalk **w);
 

@@ -225,7 +225,6 @@ static int take(struct picture *p, pid_t pid, pid_t tid)
 		at += hdr.size;
 	}
 	p->resident = pages.resident;
-	p->hold_ns = pages.hold_ns;
 	free(pages.recs);
 	p->seq_now = p->env->seq(p->env->ctx);
 	p->time_ns = now_ns();
@@ -278,11 +277,6 @@ u64 snapshot_time_ns(const struct snapshot *s)
 u64 snapshot_resident(const struct snapshot *s)
 {
 	return s->p.resident;
-}
-
-u64 snapshot_hold_ns(const struct snapshot *s)
-{
-	return s->p.hold_ns;
 }
 
 int snapshot_write(const struct snapshot *s, struct trace_writer *w)

@@ -37,7 +37,6 @@ int snapshot_take(const struct snapshot_env *env, pid_t pid, u32 space, u32 walk
 u64 snapshot_cost_ns(const struct snapshot *s);
 u64 snapshot_time_ns(const struct snapshot *s);
 u64 snapshot_resident(const struct snapshot *s); /* bytes */
-u64 snapshot_hold_ns(const struct snapshot *s); /* longest time under the mmap lock; 0 unknown */
 int snapshot_write(const struct snapshot *s, struct trace_writer *w);
 void snapshot_free(struct snapshot **s);
 
