@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/dryrun.h"
 #include "cmd/target.h"
+#include "lib/capture/clock.h"
 #include "lib/capture/group.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
@@ -137,14 +137,6 @@ struct status {
 	const char *doing; /* "" while recording */
 	u64 next_ns; /* 0: nobody looks */
 };
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 static void draw(struct status *s)
 {

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/args.h"
 #include "cmd/columns.h"
 #include "cmd/target.h"
+#include "lib/capture/clock.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 #include "lib/capture/symbolize.h"
@@ -116,14 +116,6 @@ static int parse(struct options *o, int argc, char **argv)
 	}
 	o->target.argv = optind < argc ? argv + optind : NULL;
 	return target_one(&o->target, "top", "-i", o->input != NULL);
-}
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
 }
 
 static u64 usage_ns(int who)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+#include "lib/capture/clock.h"
 #include "lib/capture/mark.h"
 #include "lib/capture/utf8.h"
 
@@ -214,10 +214,7 @@ void mark_close(struct mark_port **m)
 
 static u64 now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000 + (u64)ts.tv_nsec / 1000000;
+	return now_ns() / 1000000;
 }
 
 /* Waits for the answer of a connected recorder. */

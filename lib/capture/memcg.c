@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "lib/capture/clock.h"
 #include "lib/capture/memcg.h"
 
 #define FILE_MAX  65536
@@ -322,14 +322,6 @@ void memcg_release(struct memcg_reading *r)
 }
 
 /* ---- records ---- */
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 int memcg_write(const struct cgroup *c, const struct memcg_reading *r, u32 groups, u32 flags,
 		u32 when, u64 seq, struct trace_writer *w)

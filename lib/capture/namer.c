@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include "lib/capture/clock.h"
 #include "lib/capture/jail.h"
 #include "lib/capture/namer.h"
 #include "lib/capture/utf8.h"
@@ -44,10 +44,7 @@ struct namer {
 
 static u64 now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000 + (u64)ts.tv_nsec / 1000000;
+	return now_ns() / 1000000;
 }
 
 static int write_full(int fd, const void *buf, size_t len)

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "bpf/shared/event.h"
+#include "lib/capture/clock.h"
 #include "lib/capture/pagecg.h"
 
 #define CHUNK	      4096u /* PFNs a read */
@@ -40,14 +40,6 @@ const char *const pagecg_names[PAGECG_KINDS] = {
 	[PAGECG_PAGETABLES] = "pagetables",
 	[PAGECG_KERNEL] = "kernel",
 };
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 int pagecg_new(struct pagecg **ret_p)
 {

@@ -9,9 +9,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/capture/clock.h"
 #include "lib/capture/group.h"
 #include "lib/capture/mark.h"
-#include "lib/capture/pagewalk.h"
+#include "lib/capture/pictures.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/selftest.h"
@@ -20,41 +21,21 @@
 #include "lib/capture/spawn.h"
 #include "lib/capture/symbolize.h"
 
-#define MAX_SPACES 4096
-
 struct recorder {
 	const struct recorder_opts *o;
 	struct trace_writer *w;
 	struct session *s;
 	struct mark_port *marks; /* NULL: none can be set */
-	u32 walk;
-	struct shot {
-		u32 space;
-		struct snapshot *shot; /* the latest, not yet written */
-	} * pictures;
-	struct pagewalk *walker; /* NULL: pagemap */
-	char no_walker[256]; /* why */
+	struct pictures *pictures;
 	struct selftest test;
-	u32 nr_pictures;
-	u64 resident; /* in the latest walk */
-	pid_t refused_pid; /* the first of them */
-	u32 refused; /* pictures the kernel refused: a protected process */
 	u64 put_ns; /* time of the latest record put here */
 	u64 began_ns, ended_ns; /* the recorded time; 0: not yet */
-	u64 next_walk_ns, walk_cost_ns, first_ns, last_ns, names_ns;
+	u64 next_walk_ns, first_ns, last_ns, names_ns;
 	pid_t child;
 	int child_status, exec_error, end, reaped;
 	u64 unnamed;
 	int go_fd, err_fd; /* wakes the child; its exec error comes back */
 };
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 static int put(struct recorder *r, u16 type, const void *body, size_t len)
 {
@@ -82,22 +63,6 @@ static int put_hook(struct recorder *r, const char *cap, const char *provider, c
 	};
 
 	return put(r, MP_EV_HOOK, &h, sizeof(h));
-}
-
-/* MEMPROV_WALK=pagemap in the environment takes the second row of the table (tests do). */
-static void choose_walk(struct recorder *r)
-{
-	const char *want = getenv("MEMPROV_WALK");
-
-	if (session_blind(r->s))
-		return;
-	if (group_pages(r->o->group))
-		snprintf(r->no_walker, sizeof(r->no_walker),
-			 "a cgroup is recorded: whose a page is has to be asked by frame");
-	else if (want && !strcmp(want, "pagemap"))
-		snprintf(r->no_walker, sizeof(r->no_walker), "MEMPROV_WALK asked for it");
-	else
-		pagewalk_open(r->no_walker, sizeof(r->no_walker), &r->walker);
 }
 
 static int put_session(struct recorder *r)
@@ -138,124 +103,14 @@ static int put_hooks(struct recorder *r, const char *reason)
 			       no_fault ? no_fault
 					: "flows are inferred: no function hooks in this version");
 	if (!err)
-		err = r->walker ? put_hook(r, "snapshot", "BPF page-table walk", "BTF field", NULL)
-		      : hidden	? put_hook(r, "snapshot", "pagemap, no frames", "UAPI",
-					   "CAP_SYS_ADMIN missing: pss, unique and shared unknown")
-				: put_hook(r, "snapshot", "pagemap", "UAPI", r->no_walker);
+		err = pictures_by_walk(r->pictures)
+			      ? put_hook(r, "snapshot", "BPF page-table walk", "BTF field", NULL)
+		      : hidden ? put_hook(r, "snapshot", "pagemap, no frames", "UAPI",
+					  "CAP_SYS_ADMIN missing: pss, unique and shared unknown")
+			       : put_hook(r, "snapshot", "pagemap", "UAPI",
+					  pictures_no_walker(r->pictures));
 	if (!err)
 		err = put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
-	return err;
-}
-
-static u64 seq_of(void *s)
-{
-	return session_seq(s);
-}
-
-static u64 map_ops_of(void *s, u32 space)
-{
-	return session_map_ops(s, space);
-}
-
-static struct shot *picture_of(struct recorder *r, u32 space)
-{
-	u32 i;
-
-	for (i = 0; i < r->nr_pictures; i++)
-		if (r->pictures[i].space == space)
-			return &r->pictures[i];
-	if (r->nr_pictures == MAX_SPACES)
-		return NULL;
-	r->pictures[r->nr_pictures].space = space;
-	return &r->pictures[r->nr_pictures++];
-}
-
-static int take(void *ctx, pid_t pid, u32 space)
-{
-	struct recorder *r = ctx;
-	struct shot *p = picture_of(r, space);
-	const struct snapshot_env env = {
-		.w = r->w,
-		.walker = r->walker,
-		.seq = seq_of,
-		.map_ops = map_ops_of,
-		.charged = group_pages(r->o->group),
-		.by_counters = r->o->live,
-		.ctx = r->s,
-	};
-	struct snapshot *shot;
-	int err;
-
-	if (!p)
-		return 0;
-	err = snapshot_take(&env, pid, space, r->walk, &shot);
-	if (err == -ESRCH || err == -ENOENT)
-		return 0; /* it went while we looked */
-	if (err == -EACCES) {
-		if (!r->refused++)
-			r->refused_pid = pid;
-		return 0;
-	}
-	if (err)
-		return err;
-	snapshot_free(&p->shot);
-	p->shot = shot;
-	r->resident += snapshot_resident(shot);
-	r->walk_cost_ns += snapshot_cost_ns(shot);
-	if (r->o->progress && r->began_ns)
-		r->o->progress(r->o->progress_ctx);
-	/* Of many processes, those that wait for theirs fill the rings. */
-	return session_poll(r->s, 0);
-}
-
-/* Somebody came into the cgroup otherwise than as a child of its processes. */
-static int adopt(void *ctx, pid_t pid)
-{
-	struct recorder *r = ctx;
-	s64 space = session_has(r->s, pid) ? 0 : session_add(r->s, pid);
-
-	return space < 0 ? (int)space : 0;
-}
-
-static int take_all(struct recorder *r)
-{
-	u64 period;
-	int err = 0;
-
-	r->walk_cost_ns = r->resident = 0;
-	if (r->o->group)
-		err = group_round(r->o->group);
-	if (!err && r->o->group)
-		err = group_each(r->o->group, adopt, r);
-	if (!err)
-		err = session_each(r->s, take, r);
-	/* At most 2% of a core for the rolling picture. */
-	period = r->walk_cost_ns * 50;
-	r->next_walk_ns = now_ns() + (period > 1000000000ull ? period : 1000000000ull);
-	return err;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct shot *x = a, *y = b;
-	u64 s = x->shot ? snapshot_time_ns(x->shot) : 0,
-	    t = y->shot ? snapshot_time_ns(y->shot) : 0;
-
-	return s < t ? -1 : s > t;
-}
-
-/* In the order they were taken, so that no two of them interleave for the reader. */
-static int write_pictures(struct recorder *r)
-{
-	u32 i;
-	int err = 0;
-
-	qsort(r->pictures, r->nr_pictures, sizeof(*r->pictures), by_time);
-	for (i = 0; i < r->nr_pictures && !err; i++) {
-		if (r->pictures[i].shot)
-			err = snapshot_write(r->pictures[i].shot, r->w);
-		snapshot_free(&r->pictures[i].shot);
-	}
 	return err;
 }
 
@@ -311,6 +166,29 @@ static int take_marks(struct recorder *r)
 	return r->marks ? mark_poll(r->marks, put_mark, r) : 0;
 }
 
+static int open_pictures(struct recorder *r)
+{
+	const struct pictures_opts o = {
+		.w = r->w,
+		.s = r->s,
+		.group = r->o->group,
+		.live = r->o->live,
+	};
+
+	return pictures_new(&o, &r->pictures);
+}
+
+static int take_all(struct recorder *r)
+{
+	int err =
+		pictures_take(r->pictures, r->began_ns ? r->o->progress : NULL, r->o->progress_ctx);
+	/* At most 2% of a core for the rolling picture. */
+	u64 period = pictures_cost_ns(r->pictures) * 50;
+
+	r->next_walk_ns = now_ns() + (period > 1000000000ull ? period : 1000000000ull);
+	return err;
+}
+
 int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
 		  struct recorder **ret_r)
 {
@@ -318,25 +196,23 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 					.ring_bytes = o->ring_bytes,
 					.may_be_blind = o->may_be_blind};
 	struct recorder *r = calloc(1, sizeof(*r));
-	int err = -ENOMEM;
+	int err;
 
 	if (!r)
-		return err;
+		return -ENOMEM;
 	r->o = o;
 	r->w = w;
 	r->end = -1;
 	r->go_fd = r->err_fd = -1;
-	r->pictures = calloc(MAX_SPACES, sizeof(*r->pictures));
-	if (r->pictures)
-		err = put_session(r);
+	err = put_session(r);
 	if (!err)
 		err = session_open(w, &so, msg, msg_len, &r->s);
 	if (!err && !session_blind(r->s))
 		err = selftest_run(r->s, &r->test);
-	if (!err) {
-		choose_walk(r);
+	if (!err)
+		err = open_pictures(r);
+	if (!err)
 		err = put_hooks(r, msg);
-	}
 	/* Whoever sits on the name keeps marks out, not the recording. */
 	if (!err && mark_open(o->path, &r->marks))
 		r->marks = NULL;
@@ -390,6 +266,14 @@ static int put_window(struct recorder *r, u32 end)
 	return err;
 }
 
+static int all_refused(const struct recorder *r)
+{
+	pid_t first;
+	unsigned int refused = pictures_refused(r->pictures, &first);
+
+	return refused && refused >= pictures_spaces(r->pictures);
+}
+
 int recorder_start(struct recorder *r)
 {
 	u64 started;
@@ -400,14 +284,13 @@ int recorder_start(struct recorder *r)
 	if (err)
 		return err;
 	if (!r->child) {
-		r->walk++;
 		started = now_ns();
 		err = take_all(r);
 		r->first_ns = now_ns() - started;
-		if (!err && r->refused && (!r->nr_pictures || r->refused >= r->nr_pictures))
+		if (!err && all_refused(r))
 			err = -EACCES;
 		if (!err)
-			err = write_pictures(r);
+			err = pictures_write(r->pictures);
 		if (!err)
 			err = put_window(r, 0);
 		/* A recorder killed from now on leaves a picture. */
@@ -428,7 +311,7 @@ static int picture_due(const struct recorder *r, u64 now)
 	u64 until = r->began_ns + r->o->duration_ns;
 
 	return !r->o->live && now >= r->next_walk_ns &&
-	       !(r->o->duration_ns && now + r->walk_cost_ns > until);
+	       !(r->o->duration_ns && now + pictures_cost_ns(r->pictures) > until);
 }
 
 /* At most 50 ms, and not past the end of the recorded time. */
@@ -454,7 +337,6 @@ int recorder_turn(struct recorder *r)
 	if (!err)
 		err = take_marks(r);
 	if (!err && r->end < 0 && picture_due(r, now)) {
-		r->walk++;
 		err = take_all(r);
 		if (!err)
 			err = trace_writer_flush(r->w);
@@ -497,11 +379,10 @@ int recorder_picture(struct recorder *r)
 {
 	int err;
 
-	r->walk++;
 	err = last_picture(r);
 	if (!err)
-		err = write_pictures(r);
-	r->nr_pictures = 0;
+		err = pictures_write(r->pictures);
+	pictures_forget(r->pictures);
 	return err;
 }
 
@@ -511,7 +392,6 @@ int recorder_finish(struct recorder *r, const char *path)
 	u64 started = now_ns();
 	int err;
 
-	r->walk++;
 	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : last_picture(r);
 	r->last_ns = now_ns() - started;
 	/* Calls whose effect the picture shows return, and say whose they are. */
@@ -526,7 +406,7 @@ int recorder_finish(struct recorder *r, const char *path)
 		err = err ? err : stopped;
 	}
 	if (!err || err == -EFBIG)
-		err = write_pictures(r);
+		err = pictures_write(r->pictures);
 	if (!err)
 		err = trace_writer_flush(r->w);
 	started = now_ns();
@@ -564,14 +444,9 @@ int recorder_end_command(struct recorder *r)
 
 void recorder_free(struct recorder **r)
 {
-	u32 i;
-
 	if (!r || !*r)
 		return;
-	for (i = 0; (*r)->pictures && i < (*r)->nr_pictures; i++)
-		snapshot_free(&(*r)->pictures[i].shot);
-	pagewalk_close(&(*r)->walker);
-	free((*r)->pictures);
+	pictures_free(&(*r)->pictures);
 	mark_close(&(*r)->marks);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
@@ -607,8 +482,7 @@ int recorder_status(const struct recorder *r)
 
 unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first)
 {
-	*ret_first = r->refused_pid;
-	return r->refused;
+	return pictures_refused(r->pictures, ret_first);
 }
 
 u64 recorder_elapsed_ns(const struct recorder *r)
@@ -618,17 +492,12 @@ u64 recorder_elapsed_ns(const struct recorder *r)
 
 u64 recorder_resident(const struct recorder *r)
 {
-	return r->resident;
+	return pictures_resident(r->pictures);
 }
 
 int recorder_has_picture(const struct recorder *r)
 {
-	u32 i;
-
-	for (i = 0; i < r->nr_pictures; i++)
-		if (r->pictures[i].shot)
-			return 1;
-	return 0;
+	return pictures_waiting(r->pictures);
 }
 
 u64 recorder_events(const struct recorder *r)
@@ -653,7 +522,7 @@ u64 recorder_map_bytes(const struct recorder *r)
 
 u64 recorder_picture_ns(const struct recorder *r)
 {
-	return r->walk_cost_ns;
+	return pictures_cost_ns(r->pictures);
 }
 
 u64 recorder_first_ns(const struct recorder *r)

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "bpf/shared/config.h"
+#include "lib/capture/clock.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
@@ -309,7 +309,6 @@ s64 session_add(struct session *s, pid_t pid)
 	} rec = {0};
 	u32 space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
 	u32 tgid = (u32)pid;
-	struct timespec ts;
 	char comm[32];
 	s64 id;
 	int err;
@@ -318,12 +317,11 @@ s64 session_add(struct session *s, pid_t pid)
 	id = trace_string(s->w, comm);
 	if (id < 0)
 		return id;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
 	rec.hdr.type = MP_EV_SPACE;
 	rec.hdr.size = sizeof(rec);
 	rec.hdr.space = space;
 	rec.hdr.seq = __atomic_add_fetch(&s->skel->bss->mp_seq, 1, __ATOMIC_SEQ_CST);
-	rec.hdr.time_ns = (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+	rec.hdr.time_ns = now_ns();
 	rec.ev.tgid = tgid;
 	rec.ev.cause = MP_SPACE_ATTACH;
 	rec.ev.comm = (u32)id;
@@ -471,14 +469,12 @@ static int write_loss(struct session *s, u32 space, u32 cause, u32 cls, u64 coun
 		struct mp_hdr hdr;
 		struct mp_ev_loss ev;
 	} rec = {0};
-	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
 	rec.hdr.type = MP_EV_LOSS;
 	rec.hdr.size = sizeof(rec);
 	rec.hdr.space = space;
 	rec.hdr.seq = session_seq(s);
-	rec.hdr.time_ns = (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
+	rec.hdr.time_ns = now_ns();
 	rec.ev.count = count;
 	rec.ev.cause = cause;
 	rec.ev.cls = cls;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "lib/capture/clock.h"
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/picture.h"
 
@@ -13,14 +13,6 @@ struct snapshot {
 	struct picture p;
 	u64 begin_ns, end_ns;
 };
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 /* The lines of a file of keys in kB, each to fn in bytes. */
 static int each_key(pid_t pid, const char *file, struct mp_ev_check *c,

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/capture/group.h"
+#include "lib/capture/pagewalk.h"
+#include "lib/capture/pictures.h"
+#include "lib/capture/session.h"
+#include "lib/capture/snapshot.h"
+
+#define MAX_SPACES 4096
+
+struct shot {
+	u32 space;
+	struct snapshot *shot; /* the latest, not yet written */
+};
+
+struct pictures {
+	struct pictures_opts o;
+	struct pagewalk *walker; /* NULL: pagemap */
+	char no_walker[256]; /* why */
+	struct shot *shots;
+	u32 nr_shots;
+	u32 round; /* walk number */
+	u64 cost_ns, resident;
+	pid_t refused_pid; /* the first of them */
+	u32 refused;
+	void (*each)(void *ctx);
+	void *each_ctx;
+};
+
+/* MEMPROV_WALK=pagemap in the environment takes the second row of the table (tests do). */
+static void choose_walk(struct pictures *p)
+{
+	const char *want = getenv("MEMPROV_WALK");
+
+	if (session_blind(p->o.s))
+		return;
+	if (group_pages(p->o.group))
+		snprintf(p->no_walker, sizeof(p->no_walker),
+			 "a cgroup is recorded: whose a page is has to be asked by frame");
+	else if (want && !strcmp(want, "pagemap"))
+		snprintf(p->no_walker, sizeof(p->no_walker), "MEMPROV_WALK asked for it");
+	else
+		pagewalk_open(p->no_walker, sizeof(p->no_walker), &p->walker);
+}
+
+int pictures_new(const struct pictures_opts *o, struct pictures **ret_p)
+{
+	struct pictures *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->o = *o;
+	p->shots = calloc(MAX_SPACES, sizeof(*p->shots));
+	if (!p->shots) {
+		free(p);
+		return -ENOMEM;
+	}
+	choose_walk(p);
+	*ret_p = p;
+	return 0;
+}
+
+int pictures_by_walk(const struct pictures *p)
+{
+	return p->walker != NULL;
+}
+
+const char *pictures_no_walker(const struct pictures *p)
+{
+	return p->no_walker;
+}
+
+/* ---- one ---- */
+
+static u64 seq_of(void *s)
+{
+	return session_seq(s);
+}
+
+static u64 map_ops_of(void *s, u32 space)
+{
+	return session_map_ops(s, space);
+}
+
+static struct shot *shot_of(struct pictures *p, u32 space)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_shots; i++)
+		if (p->shots[i].space == space)
+			return &p->shots[i];
+	if (p->nr_shots == MAX_SPACES)
+		return NULL;
+	p->shots[p->nr_shots].space = space;
+	return &p->shots[p->nr_shots++];
+}
+
+static int take(void *ctx, pid_t pid, u32 space)
+{
+	struct pictures *p = ctx;
+	struct shot *s = shot_of(p, space);
+	const struct snapshot_env env = {
+		.w = p->o.w,
+		.walker = p->walker,
+		.seq = seq_of,
+		.map_ops = map_ops_of,
+		.charged = group_pages(p->o.group),
+		.by_counters = p->o.live,
+		.ctx = p->o.s,
+	};
+	struct snapshot *shot;
+	int err;
+
+	if (!s)
+		return 0;
+	err = snapshot_take(&env, pid, space, p->round, &shot);
+	if (err == -ESRCH || err == -ENOENT)
+		return 0; /* it went while we looked */
+	if (err == -EACCES) {
+		if (!p->refused++)
+			p->refused_pid = pid;
+		return 0;
+	}
+	if (err)
+		return err;
+	snapshot_free(&s->shot);
+	s->shot = shot;
+	p->resident += snapshot_resident(shot);
+	p->cost_ns += snapshot_cost_ns(shot);
+	if (p->each)
+		p->each(p->each_ctx);
+	/* Of many processes, those that wait for theirs fill the rings. */
+	return session_poll(p->o.s, 0);
+}
+
+/* ---- a round ---- */
+
+/* Somebody came into the cgroup otherwise than as a child of its processes. */
+static int adopt(void *ctx, pid_t pid)
+{
+	struct pictures *p = ctx;
+	s64 space = session_has(p->o.s, pid) ? 0 : session_add(p->o.s, pid);
+
+	return space < 0 ? (int)space : 0;
+}
+
+int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx)
+{
+	int err = 0;
+
+	p->round++;
+	p->cost_ns = p->resident = 0;
+	p->each = each;
+	p->each_ctx = ctx;
+	if (p->o.group)
+		err = group_round(p->o.group);
+	if (!err && p->o.group)
+		err = group_each(p->o.group, adopt, p);
+	if (!err)
+		err = session_each(p->o.s, take, p);
+	return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct shot *x = a, *y = b;
+	u64 s = x->shot ? snapshot_time_ns(x->shot) : 0,
+	    t = y->shot ? snapshot_time_ns(y->shot) : 0;
+
+	return s < t ? -1 : s > t;
+}
+
+int pictures_write(struct pictures *p)
+{
+	u32 i;
+	int err = 0;
+
+	qsort(p->shots, p->nr_shots, sizeof(*p->shots), by_time);
+	for (i = 0; i < p->nr_shots && !err; i++) {
+		if (p->shots[i].shot)
+			err = snapshot_write(p->shots[i].shot, p->o.w);
+		snapshot_free(&p->shots[i].shot);
+	}
+	return err;
+}
+
+void pictures_forget(struct pictures *p)
+{
+	while (p->nr_shots)
+		snapshot_free(&p->shots[--p->nr_shots].shot);
+}
+
+int pictures_waiting(const struct pictures *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_shots; i++)
+		if (p->shots[i].shot)
+			return 1;
+	return 0;
+}
+
+unsigned int pictures_spaces(const struct pictures *p)
+{
+	return p->nr_shots;
+}
+
+unsigned int pictures_refused(const struct pictures *p, pid_t *ret_first)
+{
+	*ret_first = p->refused_pid;
+	return p->refused;
+}
+
+u64 pictures_cost_ns(const struct pictures *p)
+{
+	return p->cost_ns;
+}
+
+u64 pictures_resident(const struct pictures *p)
+{
+	return p->resident;
+}
+
+void pictures_free(struct pictures **p)
+{
+	if (!p || !*p)
+		return;
+	pictures_forget(*p);
+	pagewalk_close(&(*p)->walker);
+	free((*p)->shots);
+	free(*p);
+	*p = NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Pictures of all targets: taken in rounds, by the best walk there is, the latest of each space
+ * kept until it is written. */
+#ifndef MP_CAPTURE_PICTURES_H
+#define MP_CAPTURE_PICTURES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include "lib/trace/trace.h"
+
+struct group;
+struct pictures;
+struct session;
+
+struct pictures_opts {
+	struct trace_writer *w;
+	struct session *s;
+	struct group *group; /* NULL: no cgroup is recorded */
+	int live; /* compared with counters only */
+};
+
+/* Chooses the walk. 0 or -ENOMEM. */
+int pictures_new(const struct pictures_opts *o, struct pictures **ret_p);
+/* The page tables are walked by BPF; 0: pagemap, and no_walker says why. */
+int pictures_by_walk(const struct pictures *p);
+const char *pictures_no_walker(const struct pictures *p);
+/* A picture of every target now. each: called after each, or NULL. 0 or -errno. */
+int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx);
+/* Those that are not written yet, in the order they were taken, so that no two of them interleave
+ * for the reader. */
+int pictures_write(struct pictures *p);
+/* What ended in the meantime is not kept in mind. */
+void pictures_forget(struct pictures *p);
+int pictures_waiting(const struct pictures *p); /* one is not written yet */
+unsigned int pictures_spaces(const struct pictures *p); /* that have had one */
+/* Pictures that the kernel refused: protected processes; *ret_first is one of them, when any. */
+unsigned int pictures_refused(const struct pictures *p, pid_t *ret_first);
+/* Of the latest round. */
+u64 pictures_cost_ns(const struct pictures *p);
+u64 pictures_resident(const struct pictures *p); /* bytes */
+void pictures_free(struct pictures **p);
+
+#endif
