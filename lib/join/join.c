@@ -319,7 +319,10 @@ static int on_map(struct replay *p, const struct mp_hdr *rec)
 	const struct mp_ev_map *ev = trace_body(rec, map);
 	u32 origin = map_origin(p, rec);
 
-	return origin ? map_range(p, rec->space, ev->start, ev->end, origin) : p->err;
+	if (!origin)
+		return p->err;
+	p->origins[origin].grows |= ev->kind == MP_MAP_MMAP && ev->flags & MAP_GROWSDOWN;
+	return map_range(p, rec->space, ev->start, ev->end, origin);
 }
 
 /* Several VMAs moved by one call (Linux 6.17): where the source has a hole nothing moves, and what
@@ -381,6 +384,18 @@ int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping)
 					   mapping == ORIGIN_FILE || mapping == ORIGIN_SHMEM));
 }
 
+/* A mapping that grows down does so at the fault, without a call, to the page of the fault. */
+static int grow_down(struct replay *p, u32 space, u64 addr)
+{
+	struct ledger_interval iv;
+
+	addr &= ~(MP_PAGE_SIZE - 1);
+	if (!ledger_next(p->ledger, space, addr, &iv) || iv.start <= addr ||
+	    !p->origins[iv.origin].grows)
+		return -ENOENT;
+	return ledger_map(p->ledger, space, addr, iv.start, iv.origin);
+}
+
 static int on_fault(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_fault *ev = trace_body(rec, fault);
@@ -394,6 +409,8 @@ static int on_fault(struct replay *p, const struct mp_hdr *rec)
 	if (!fault)
 		return p->err;
 	err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
+	if (!err && !owner && !grow_down(p, rec->space, ev->addr))
+		err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
 	/* A huge fault backs its whole block but proves access to one page only. */
 	if (!err && owner && ev->order)
 		err = ledger_fault(p->ledger, rec->space, ev->addr, ev->order, fault, &owner,

@@ -15,6 +15,7 @@ struct origin {
 	u32 generations;
 	u32 next_unused;
 	int unused; /* the number is free: nobody has it */
+	int grows; /* mapped with MAP_GROWSDOWN */
 	struct cost cost[COST_MAX];
 	u64 resident_start;
 	u64 moved; /* pages now under a faulting stack: they may have been here at the start */

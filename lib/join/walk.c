@@ -171,6 +171,15 @@ static enum cost_part owner_part(struct replay *p, const struct origin *o)
 	return o->kind == ORIGIN_PREEXISTING && o->class_name ? PART_COUNTED : PART_EXACT;
 }
 
+/* The same of pages: asked who made them resident, a mapping stands in for whoever touched the page
+ * unseen. */
+static enum cost_part page_part(struct replay *p, const struct origin *o)
+{
+	if (p->owner == OWNER_FAULT && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK))
+		return PART_INFERRED;
+	return owner_part(p, o);
+}
+
 static int racing(const struct replay *p, u32 space, u64 start, u64 end)
 {
 	u32 i;
@@ -196,7 +205,9 @@ static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, in
 {
 	struct origin *o = &p->origins[origin];
 
-	part_add(&o->cost[id], race ? PART_INFERRED : owner_part(p, o), amount);
+	enum cost_part part = id == COST_RESERVED ? owner_part(p, o) : page_part(p, o);
+
+	part_add(&o->cost[id], race ? PART_INFERRED : part, amount);
 	if (race)
 		p->raced[id] += amount;
 }
@@ -268,7 +279,7 @@ static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct 
 		for (i = 0, unique = 0; run->pfn_id && i < pages; i++)
 			unique += unique_page(
 				p, run->pfn_id + (addr - run->start) / MP_PAGE_SIZE + i, owner,
-				race ? PART_INFERRED : owner_part(p, &p->origins[owner]));
+				race ? PART_INFERRED : page_part(p, &p->origins[owner]));
 	} else {
 		charge(p, owner, COST_PRIVATE, bytes, race);
 	}
@@ -531,7 +542,7 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
  * and the mapping did not shrink. hi says so: see names.c. */
 static void grown(struct replay *p, const struct origin *o, struct cost *ret)
 {
-	enum cost_part part = owner_part(p, o);
+	enum cost_part part = page_part(p, o);
 
 	part_add(ret, part, -(s64)o->resident_start);
 	ret->open |= part != PART_EXACT;
