@@ -31,7 +31,8 @@ struct open_call {
 	u64 args[5];
 	u64 seq_entry;
 	u64 old_brk;
-	u64 nr; /* 0 none */
+	u32 nr; /* 0 none */
+	u32 epoch;
 };
 
 struct thread {

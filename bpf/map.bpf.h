@@ -27,6 +27,17 @@ static __always_inline u64 mmap_len(u64 len, u64 flags)
 /* x86-64 numbers. */
 enum { NR_MMAP = 9, NR_MUNMAP = 11, NR_BRK = 12, NR_MREMAP = 25, NR_MADVISE = 28 };
 
+/* By calls that entered before and after a moment, so that one can wait for the former alone. */
+static __always_inline void count_open(const struct thread *t, s64 n)
+{
+	u32 space = t->space;
+	struct mp_space_loss *s = bpf_map_lookup_elem(&space_loss, &space);
+
+	/* madvise may last for seconds, and maps nothing. */
+	if (s && t->call.nr != NR_MADVISE)
+		__sync_fetch_and_add(&s->open[t->call.epoch & 1], n);
+}
+
 static __always_inline void call_enter(struct pt_regs *regs, struct thread *t, u64 nr)
 {
 	struct open_call *c = &t->call;
@@ -39,6 +50,8 @@ static __always_inline void call_enter(struct pt_regs *regs, struct thread *t, u
 	c->seq_entry = next_seq();
 	c->old_brk = BPF_CORE_READ(bpf_get_current_task_btf(), mm, brk);
 	c->nr = nr;
+	c->epoch = mp_epoch & 1;
+	count_open(t, 1);
 }
 
 static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64 end, u32 kind)
@@ -60,7 +73,7 @@ static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64
 	send_topo(&r, sizeof(r), MP_CLASS_MAP);
 }
 
-static __always_inline void send_unmap(u32 space, u64 start, u64 end, u64 seq_entry)
+static __always_inline u64 send_unmap(u32 space, u64 start, u64 end, u64 seq_entry)
 {
 	MP_RECORD(unmap) r = {};
 
@@ -69,6 +82,7 @@ static __always_inline void send_unmap(u32 space, u64 start, u64 end, u64 seq_en
 	r.ev.end = end;
 	r.ev.seq_entry = seq_entry;
 	send_topo(&r, sizeof(r), MP_CLASS_MAP);
+	return r.hdr.seq;
 }
 
 static __always_inline void munmap_enter(struct pt_regs *regs, struct thread *t)
@@ -79,7 +93,19 @@ static __always_inline void munmap_enter(struct pt_regs *regs, struct thread *t)
 	if (start & (MP_PAGE_SIZE - 1) || !len || start + len < start || (start + len) >> 56)
 		return;
 	call_enter(regs, t, NR_MUNMAP);
-	send_unmap(t->space, start, start + PAGE_UP(len), 0);
+	t->call.seq_entry = send_unmap(t->space, start, start + PAGE_UP(len), 0);
+}
+
+/* Until then the range may still have been mapped. */
+static __always_inline void munmap_exit(struct thread *t)
+{
+	MP_RECORD(unmap_end) r = {};
+
+	fill_hdr(&r.hdr, MP_EV_UNMAP_END, sizeof(r), t->space);
+	r.ev.start = t->call.args[0];
+	r.ev.end = t->call.args[0] + PAGE_UP(t->call.args[1]);
+	r.ev.seq_entry = t->call.seq_entry;
+	send_topo(&r, sizeof(r), MP_CLASS_MAP);
 }
 
 static __always_inline void mremap_exit(struct thread *t, u64 stack, u64 ret)
@@ -208,15 +234,18 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	count_op(t->space);
 	/* No entry: the call began before we did. */
-	if (t->call.nr != (u64)id)
+	if (t->call.nr != id)
 		return 0;
+	count_open(t, -1);
 	t->call.nr = 0;
 	/* Refused half way: a munmap, sent on entry, by the map count or a sealed range; an mremap
 	 * to a fixed place after it had moved some of several VMAs (Linux 6.17). Extents are
 	 * unknown until the next walk, and that is a loss with a name. */
 	if ((id == NR_MUNMAP || (id == NR_MREMAP && t->call.args[3] & MREMAP_FIXED)) && failed)
 		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_MAP, t->space);
-	else if (id != NR_MUNMAP && !failed)
+	else if (id == NR_MUNMAP)
+		munmap_exit(t);
+	else if (!failed)
 		call_exit(ctx, t, id, ret);
 	return 0;
 }

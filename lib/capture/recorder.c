@@ -396,7 +396,7 @@ int recorder_finish(struct recorder *r, const char *path)
 	r->last_ns = now_ns() - started;
 	/* Calls whose effect the picture shows return, and say whose they are. */
 	if (!err)
-		err = session_poll(r->s, 20);
+		err = session_settle(r->s, 500);
 	if (!err)
 		err = take_marks(r);
 	mark_close(&r->marks);

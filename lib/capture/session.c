@@ -35,6 +35,8 @@ struct session {
 	pid_t *pids; /* [space - 1] */
 	u32 nr_pids;
 	u32 nr_told_space;
+	u32 settled; /* the epoch that session_settle ended */
+	u64 unfinished; /* mapping calls of it still under way */
 };
 
 static int verbose;
@@ -452,7 +454,7 @@ u64 session_lost_rings(const struct session *s)
 
 u64 session_lost(const struct session *s)
 {
-	u64 sum = 0;
+	u64 sum = s->unfinished;
 	int i;
 
 	/* Programs that the kernel skipped are asked for now and then, and at the end. */
@@ -559,6 +561,39 @@ int session_write_losses(struct session *s)
 	return err;
 }
 
+/* Mapping calls under way that entered before the recording settled, of all spaces. tell: each is a
+ * loss. */
+static int open_calls(struct session *s, int tell_them, u64 *ret_n)
+{
+	int fd = bpf_map__fd(s->skel->maps.space_loss), err = 0;
+	u32 key, next, *prev = NULL, odd = s->settled & 1;
+	struct mp_space_loss loss;
+
+	for (*ret_n = 0; !err && !bpf_map_get_next_key(fd, prev, &next); prev = &key) {
+		key = next;
+		if (bpf_map_lookup_elem(fd, &key, &loss) || loss.open[odd] <= 0)
+			continue;
+		*ret_n += (u64)loss.open[odd];
+		if (tell_them)
+			err = write_loss(s, key, MP_LOSS_CALL_OPEN, MP_CLASS_MAP,
+					 (u64)loss.open[odd]);
+	}
+	return err;
+}
+
+int session_settle(struct session *s, int timeout_ms)
+{
+	int err = 0;
+
+	if (s->blind)
+		return 0;
+	s->settled = __atomic_fetch_add(&s->skel->bss->mp_epoch, 1, __ATOMIC_SEQ_CST);
+	do
+		err = open_calls(s, 0, &s->unfinished);
+	while (!err && s->unfinished && timeout_ms-- > 0 && !(err = session_poll(s, 1)));
+	return err;
+}
+
 int session_stop(struct session *s)
 {
 	int err;
@@ -570,6 +605,8 @@ int session_stop(struct session *s)
 	ring_buffer__consume(s->topo);
 	ring_buffer__consume(s->detail);
 	err = session_write_losses(s);
+	if (!err && s->unfinished)
+		err = open_calls(s, 1, &s->unfinished);
 	return s->err ? s->err : err;
 }
 

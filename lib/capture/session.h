@@ -50,6 +50,10 @@ u64 session_lost_rings(const struct session *s); /* for want of room, of the los
 u64 session_lost(const struct session *s);
 /* LOSS records for what was lost since the last call. */
 int session_write_losses(struct session *s);
+/* Polls until the mapping calls under way now have returned: those that have not by then are a
+ * loss.
+ */
+int session_settle(struct session *s, int timeout_ms);
 /* Detach and drain what is left, then write LOSS records. */
 int session_stop(struct session *s);
 void session_free(struct session **s);

@@ -293,6 +293,7 @@ static void on_leave(struct replay *p, u32 space)
 
 	if (s && s->members && !--s->members) {
 		s->ended = 1;
+		unmap_is_done(p, space, 0, ~0ull);
 		ledger_space_end(p->ledger, space);
 	}
 }
@@ -301,6 +302,7 @@ static int map_range(struct replay *p, u32 space, u64 start, u64 end, u32 origin
 {
 	int err = ledger_map(p->ledger, space, start, end, origin);
 
+	unmap_is_done(p, space, start, end);
 	if (!err)
 		p->origins[origin].generations++;
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
@@ -361,6 +363,7 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 
 	if (!origin)
 		return p->err;
+	unmap_is_done(p, rec->space, ev->new_start, ev->new_start + ev->new_len);
 	if (ev->old_len == ev->new_len && ev->old_start != ev->new_start &&
 	    has_hole(p, rec->space, ev->old_start, ev->old_start + ev->old_len))
 		err = move_pieces(p, rec->space, ev, origin);
@@ -460,8 +463,12 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_MAP:
 		return on_map(p, rec);
 	case MP_EV_UNMAP:
-		err = ledger_unmap(p->ledger, rec->space, un->start, un->end);
+		err = unmap_begins(p, rec);
+		if (!err)
+			err = ledger_unmap(p->ledger, rec->space, un->start, un->end);
 		return err == -EINVAL || err == -ENOENT ? 0 : err;
+	case MP_EV_UNMAP_END:
+		return unmap_ends(p, rec);
 	case MP_EV_REMAP:
 		return on_remap(p, rec);
 	case MP_EV_FAULT:

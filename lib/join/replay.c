@@ -60,6 +60,7 @@ static int note_late(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_SPACE_END:
 	case MP_EV_MAP:
 	case MP_EV_UNMAP:
+	case MP_EV_UNMAP_END:
 	case MP_EV_REMAP:
 	case MP_EV_ADVISE:
 		return note_loss(p, rec->space, &late);
@@ -243,125 +244,6 @@ static void forget_picture(struct replay *p)
 	p->r->stable = p->unstable = 0;
 }
 
-int add_race(struct replay *p, u32 space, u64 start, u64 end)
-{
-	struct race *r = realloc(p->races, (p->nr_races + 1) * sizeof(*r));
-
-	if (!r)
-		return -ENOMEM;
-	p->races = r;
-	r += p->nr_races++;
-	r->space = space;
-	r->start = start;
-	r->end = end;
-	return 0;
-}
-
-static int add_chunk(struct replay *p, const struct chunk *c)
-{
-	struct chunk *more = realloc(p->chunks, (p->nr_chunks + 1) * sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	p->chunks = more;
-	more[p->nr_chunks++] = *c;
-	return 0;
-}
-
-/* When which part of the walk at item i was read; all of it at once where it names no chunks. */
-static int find_chunks(struct replay *p, size_t i, u64 *ret_end)
-{
-	const struct mp_hdr *walk = replay_rec(p, i);
-	struct chunk whole = {.end = ~0ull, .seq_begin = walk->seq, .seq_end = ~0ull};
-
-	p->nr_chunks = 0;
-	*ret_end = ~0ull;
-	for (; i < p->pending.nr; i++) {
-		const struct mp_hdr *rec = replay_rec(p, i);
-		const struct mp_ev_chunk *c = trace_body(rec, chunk);
-		struct chunk next = {c->start, c->end, rec->seq, c->seq_end};
-
-		if (rec->space != walk->space)
-			continue;
-		if (rec->type == MP_EV_CHUNK && add_chunk(p, &next))
-			return -ENOMEM;
-		if (rec->type == MP_EV_WALK && trace_body(rec, walk)->end) {
-			*ret_end = whole.seq_end = rec->seq;
-			break;
-		}
-	}
-	return p->nr_chunks ? 0 : add_chunk(p, &whole);
-}
-
-/* A change between entry and exit of a range that was read meanwhile. */
-static int change(struct replay *p, u32 space, u64 start, u64 end, u64 entry, u64 exit)
-{
-	const struct chunk *c = p->chunks;
-	int err = 0;
-
-	for (; !err && c < p->chunks + p->nr_chunks; c++)
-		if (entry <= c->seq_end && exit > c->seq_begin && start < c->end && end > c->start)
-			err = add_race(p, space, start > c->start ? start : c->start,
-				       end < c->end ? end : c->end);
-	return err;
-}
-
-static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin, u64 from)
-{
-	struct birth *b = realloc(p->births, (p->nr_births + 1) * sizeof(*b));
-	u32 i;
-
-	if (!b)
-		return -ENOMEM;
-	p->births = b;
-	b += p->nr_births++;
-	*b = (struct birth){.start = start, .end = end, .origin = origin, .from = from};
-	for (i = 0; i < p->nr_chunks; i++)
-		if (start < p->chunks[i].end && end > p->chunks[i].start)
-			b->seen |= entry <= p->chunks[i].seq_end;
-	return 0;
-}
-
-/* Mapping calls that overlap the picture which begins at item i: they may have taken effect on
- * either side of the moment a page was read. A call that entered before the end may return after
- * it. */
-static int find_races(struct replay *p, size_t i)
-{
-	u64 begin = p->pending.items[i].seq, end;
-	u32 space = replay_rec(p, i)->space;
-	size_t j;
-	int err = find_chunks(p, i, &end);
-
-	p->nr_births = 0;
-	for (j = i + 1; j < p->pending.nr && !err; j++) {
-		const struct mp_hdr *rec = replay_rec(p, j);
-		const struct mp_ev_map *m = trace_body(rec, map);
-		const struct mp_ev_unmap *u = trace_body(rec, unmap);
-		const struct mp_ev_remap *r = trace_body(rec, remap);
-
-		if (rec->space != space || rec->seq <= begin)
-			continue;
-		if (rec->type == MP_EV_MAP) {
-			err = change(p, space, m->start, m->end, m->seq_entry, rec->seq);
-			if (!err && m->seq_entry <= end)
-				err = add_birth(p, m->start, m->end, m->seq_entry,
-						map_origin(p, rec), 0);
-		} else if (rec->type == MP_EV_UNMAP && rec->seq <= end)
-			err = change(p, space, u->start, u->end, rec->seq, rec->seq);
-		else if (rec->type == MP_EV_REMAP) {
-			err = change(p, space, r->old_start, r->old_start + r->old_len,
-				     r->seq_entry, rec->seq);
-			if (!err)
-				err = change(p, space, r->new_start, r->new_start + r->new_len,
-					     r->seq_entry, rec->seq);
-			if (!err && r->seq_entry <= end)
-				err = add_birth(p, r->new_start, r->new_start + r->new_len,
-						r->seq_entry, 0, r->old_start);
-		}
-	}
-	return err;
-}
-
 /* ---- steps ---- */
 
 static int run(struct replay *p, size_t n)
@@ -384,7 +266,6 @@ static int run(struct replay *p, size_t n)
 
 		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
-			p->nr_races = 0;
 			err = shape_walk(p, i);
 			if (!err)
 				err = find_races(p, i);
@@ -591,6 +472,7 @@ void replay_free(struct replay **pp)
 	free(p->races);
 	free(p->chunks);
 	free(p->births);
+	free(p->leaving);
 	free(p->shared);
 	shape_free(p);
 	free(p);

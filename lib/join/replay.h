@@ -53,6 +53,15 @@ struct birth {
 	int seen; /* before its part of the picture was all read */
 };
 
+/* A range whose munmap has entered and not returned: the ledger has dropped it, a picture may still
+ * show it. */
+struct leaving {
+	u32 space, origin;
+	u64 start, end;
+	u64 seq; /* of its UNMAP */
+	int claimed; /* a picture did, and the ledger has it again */
+};
+
 /* Part of a picture, and the events between which it was read. */
 struct chunk {
 	u64 start, end, seq_begin, seq_end;
@@ -124,6 +133,8 @@ struct replay {
 	u32 nr_races;
 	struct birth *births; /* of the walk being read */
 	u32 nr_births;
+	struct leaving *leaving;
+	u32 nr_leaving;
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
 	struct shared_page *shared; /* of the final picture: unique counts each once */
@@ -158,7 +169,23 @@ void store_release(struct store *s);
 int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss);
 /* A space that is born bears the losses that concern every space. */
 void losses_before(const struct replay *p, struct space_state *s);
+
+/* race.c: mapping calls that ran while a picture was taken. */
 int add_race(struct replay *p, u32 space, u64 start, u64 end);
+int racing(const struct replay *p, u32 space, u64 start, u64 end);
+/* Those of the picture that begins at pending record i. */
+int find_races(struct replay *p, size_t i);
+/* The call that made this range, when its record comes behind the picture that shows it; 0 none. */
+u32 born_meanwhile(const struct replay *p, u32 space, u64 start, u64 end);
+int born_late(const struct replay *p, u64 start, u64 end);
+/* A munmap enters, before the ledger hears of it; it returns; another mapping lies there now. */
+int unmap_begins(struct replay *p, const struct mp_hdr *rec);
+int unmap_ends(struct replay *p, const struct mp_hdr *rec);
+void unmap_is_done(struct replay *p, u32 space, u64 start, u64 end);
+/* Where what is said of address at by a munmap under way changes next, at most end. */
+u64 leaving_until(const struct replay *p, u32 space, u64 at, u64 end);
+/* The owner of a range that is being unmapped, who has it again until then; 0 none. */
+u32 still_leaving(struct replay *p, u32 space, u64 start, u64 end);
 
 /* sweep.c: after a step of a recording that goes on. */
 int sweep(struct replay *p);

@@ -48,40 +48,22 @@ static int is_object(const struct mp_ev_vma *v, const char *name)
 	return v->flags & MP_VMA_SHMEM || is_file(v, name);
 }
 
-/* The call that made this range, when its record comes behind the picture that shows it. 0: none.
- */
-static u32 born_meanwhile(const struct replay *p, u32 space, u64 start, u64 end)
-{
-	const struct birth *b = p->births;
-	struct ledger_interval iv;
-
-	for (; b < p->births + p->nr_births; b++) {
-		if (!b->seen || b->start > start || b->end < end)
-			continue;
-		if (b->origin)
-			return b->origin;
-		if (ledger_find(p->ledger, space, b->from + (start - b->start), &iv))
-			return iv.origin;
-	}
-	return 0;
-}
-
 static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct mp_ev_vma *v)
 {
-	u32 origin =
-		is_object(v, replay_text(p, v->name)) ? 0 : born_meanwhile(p, space, start, end);
-	int err;
+	int object = is_object(v, replay_text(p, v->name)), leaves = 0, err;
+	u32 origin = object ? 0 : born_meanwhile(p, space, start, end);
 
+	if (!origin && !object)
+		leaves = (origin = still_leaving(p, space, start, end)) != 0;
 	if (!origin)
 		origin = unannounced(p, space, v);
-
 	if (!origin)
 		return p->err;
 	err = ledger_map(p->ledger, space, start, end, origin);
-	if (!err)
+	if (!err && !leaves)
 		p->origins[origin].generations++;
 	/* Its call may have returned and be on its way: nobody is named yet, not for good. */
-	if (!err && p->open && p->origins[origin].kind == ORIGIN_UNATTRIBUTED)
+	if (!err && (leaves || (p->open && p->origins[origin].kind == ORIGIN_UNATTRIBUTED)))
 		err = add_race(p, space, start, end);
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
@@ -130,6 +112,7 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 			continue;
 		}
 		if (stop > at) {
+			stop = leaving_until(p, rec->space, at, stop);
 			err = claim(p, rec->space, at, stop, v);
 			at = stop;
 			continue;
@@ -178,20 +161,6 @@ static enum cost_part page_part(struct replay *p, const struct origin *o)
 	if (p->owner == OWNER_FAULT && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK))
 		return PART_INFERRED;
 	return owner_part(p, o);
-}
-
-static int racing(const struct replay *p, u32 space, u64 start, u64 end)
-{
-	u32 i;
-
-	/* A storm of mapping calls: cheaper, and never too strong, to doubt all of it. */
-	if (p->nr_races > 1000)
-		return 1;
-	for (i = 0; i < p->nr_races; i++)
-		if (p->races[i].space == space && p->races[i].start < end &&
-		    start < p->races[i].end)
-			return 1;
-	return 0;
 }
 
 static void part_add(struct cost *c, enum cost_part part, s64 amount)
@@ -349,16 +318,6 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 		at = stop;
 	}
 	return p->err;
-}
-
-static int born_late(const struct replay *p, u64 start, u64 end)
-{
-	u32 i;
-
-	for (i = 0; i < p->nr_births; i++)
-		if (p->births[i].start < end && start < p->births[i].end)
-			return 1;
-	return 0;
 }
 
 /* Mappings the ledger has and the picture has not: an event was lost or cannot be seen. What was

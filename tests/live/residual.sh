@@ -36,9 +36,9 @@ for work in "$build/work"/*; do
 		continue
 	fi
 	# The leader of noleader exits: /proc/PID is empty, live.noleader reads a thread's. What compat
-	# does is a loss by design: live.compat.
+	# and unfinished do is a loss by design: live.compat, live.unfinished.
 	case $(basename "$work") in
-	noleader | compat) continue ;;
+	noleader | compat | unfinished) continue ;;
 	esac
 	start_work "$(basename "$work")"
 	judge "$(basename "$work")"

@@ -84,6 +84,25 @@ static void map(u32 space, u64 start, u64 pages, u64 stack)
 	map_at(++seq, space, start, pages, stack);
 }
 
+static u64 unmap(u32 space, u64 start, u64 pages)
+{
+	struct mp_ev_unmap ev = {.start = start, .end = start + pages * PG};
+
+	put_at(++seq, MP_EV_UNMAP, space, &ev, sizeof(ev));
+	return seq;
+}
+
+static void unmap_end(u32 space, u64 start, u64 pages, u64 entry)
+{
+	struct mp_ev_unmap_end ev = {
+		.start = start,
+		.end = start + pages * PG,
+		.seq_entry = entry,
+	};
+
+	put_at(++seq, MP_EV_UNMAP_END, space, &ev, sizeof(ev));
+}
+
 static void fault(u32 space, u64 addr, u64 stack)
 {
 	struct mp_ev_fault ev = {.addr = addr, .stack = stack, .member = 1};
@@ -283,6 +302,54 @@ static int a_call_that_overlaps_the_picture_is_inferred(void)
 	picture(1, 3, &held, 1);
 	CHECK(!step(seq));
 	CHECK(exact(1, 1000, COST_RESIDENT) == 2 && !r->total[COST_RESIDENT].inferred);
+	return 1;
+}
+
+/* Its two mappings lie side by side, and are one VMA. */
+static int until_munmap_returns_its_pages_are_the_former_owners(void)
+{
+	struct held held = {AT(1), 6, 6}, after[] = {{AT(1), 2, 1}, {AT(2), 1, 1}};
+	u64 call;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	map(1, AT(1) + 4 * PG, 2, 1001);
+	call = unmap(1, AT(1), 6);
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq));
+	CHECK(inferred(1, 1000, COST_RESIDENT) == 4 && inferred(1, 1001, COST_RESIDENT) == 2);
+	CHECK(inferred(1, 1000, COST_RESERVED) == 4 && !r->total[COST_RESERVED].exact);
+	CHECK(!r->check[COST_RESIDENT].unattributed);
+	/* Another thread gets the place before the call is back. */
+	map(1, AT(1), 2, 1002);
+	unmap_end(1, AT(1), 6, call);
+	map(1, AT(2), 1, 1003);
+	picture(1, 2, after, 2);
+	CHECK(!step(seq));
+	CHECK(exact(1, 1002, COST_RESIDENT) == 1 && exact(1, 1002, COST_RESERVED) == 2);
+	CHECK(exact(1, 1003, COST_RESIDENT) == 1 && !r->total[COST_RESERVED].inferred);
+	CHECK(cost_value(&r->total[COST_RESERVED]) == 3 * (s64)PG);
+	return 1;
+}
+
+/* The call is back, and what the picture gave to its former owner is not kept for good. */
+static int a_munmap_that_returned_is_over(void)
+{
+	struct held held = {AT(1), 4, 4};
+	u64 call;
+
+	space_born(1, 0);
+	picture(1, 1, NULL, 0);
+	map(1, AT(1), 4, 1000);
+	call = unmap(1, AT(1), 4);
+	picture(1, 2, &held, 1);
+	unmap_end(1, AT(1), 4, call);
+	/* Mapped by a call that nobody saw: it is not the former owner's. */
+	picture(1, 3, &held, 1);
+	CHECK(!step(seq));
+	CHECK(cost_value(&r->total[COST_RESIDENT]) == 4 * (s64)PG);
+	CHECK(!inferred(1, 1000, COST_RESIDENT) && !exact(1, 1000, COST_RESIDENT));
+	CHECK(r->check[COST_RESIDENT].unattributed == 4 * PG);
 	return 1;
 }
 
@@ -516,6 +583,8 @@ static const struct {
 	TEST(records_behind_the_step_wait),
 	TEST(a_call_on_its_way_makes_nothing_exact),
 	TEST(a_call_that_overlaps_the_picture_is_inferred),
+	TEST(until_munmap_returns_its_pages_are_the_former_owners),
+	TEST(a_munmap_that_returned_is_over),
 	TEST(a_mapping_listed_again_counts_once),
 	TEST(a_loss_demotes_from_its_step_on),
 	TEST(flows_and_duration_are_of_the_recorded_time),

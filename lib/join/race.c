@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Pictures are not taken in a moment: mapping calls that ran while a part of one was read, and what
+ * can be said of the ranges they concern. */
+#include <errno.h>
+#include <stdlib.h>
+#include "lib/join/replay.h"
+
+int add_race(struct replay *p, u32 space, u64 start, u64 end)
+{
+	struct race *r = realloc(p->races, (p->nr_races + 1) * sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	p->races = r;
+	r += p->nr_races++;
+	r->space = space;
+	r->start = start;
+	r->end = end;
+	return 0;
+}
+
+int racing(const struct replay *p, u32 space, u64 start, u64 end)
+{
+	u32 i;
+
+	/* A storm of mapping calls: cheaper, and never too strong, to doubt all of it. */
+	if (p->nr_races > 1000)
+		return 1;
+	for (i = 0; i < p->nr_races; i++)
+		if (p->races[i].space == space && p->races[i].start < end &&
+		    start < p->races[i].end)
+			return 1;
+	return 0;
+}
+
+/* ---- parts of a picture ---- */
+
+static int add_chunk(struct replay *p, const struct chunk *c)
+{
+	struct chunk *more = realloc(p->chunks, (p->nr_chunks + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	p->chunks = more;
+	more[p->nr_chunks++] = *c;
+	return 0;
+}
+
+/* When which part of the walk at item i was read; all of it at once where it names no chunks. */
+static int find_chunks(struct replay *p, size_t i, u64 *ret_end)
+{
+	const struct mp_hdr *walk = replay_rec(p, i);
+	struct chunk whole = {.end = ~0ull, .seq_begin = walk->seq, .seq_end = ~0ull};
+
+	p->nr_chunks = 0;
+	*ret_end = ~0ull;
+	for (; i < p->pending.nr; i++) {
+		const struct mp_hdr *rec = replay_rec(p, i);
+		const struct mp_ev_chunk *c = trace_body(rec, chunk);
+		struct chunk next = {c->start, c->end, rec->seq, c->seq_end};
+
+		if (rec->space != walk->space)
+			continue;
+		if (rec->type == MP_EV_CHUNK && add_chunk(p, &next))
+			return -ENOMEM;
+		if (rec->type == MP_EV_WALK && trace_body(rec, walk)->end) {
+			*ret_end = whole.seq_end = rec->seq;
+			break;
+		}
+	}
+	return p->nr_chunks ? 0 : add_chunk(p, &whole);
+}
+
+/* A change between entry and exit of a range that was read meanwhile. */
+static int change(struct replay *p, u32 space, u64 start, u64 end, u64 entry, u64 exit)
+{
+	const struct chunk *c = p->chunks;
+	int err = 0;
+
+	for (; !err && c < p->chunks + p->nr_chunks; c++)
+		if (entry <= c->seq_end && exit > c->seq_begin && start < c->end && end > c->start)
+			err = add_race(p, space, start > c->start ? start : c->start,
+				       end < c->end ? end : c->end);
+	return err;
+}
+
+/* ---- mapped meanwhile ---- */
+
+static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin, u64 from)
+{
+	struct birth *b = realloc(p->births, (p->nr_births + 1) * sizeof(*b));
+	u32 i;
+
+	if (!b)
+		return -ENOMEM;
+	p->births = b;
+	b += p->nr_births++;
+	*b = (struct birth){.start = start, .end = end, .origin = origin, .from = from};
+	for (i = 0; i < p->nr_chunks; i++)
+		if (start < p->chunks[i].end && end > p->chunks[i].start)
+			b->seen |= entry <= p->chunks[i].seq_end;
+	return 0;
+}
+
+u32 born_meanwhile(const struct replay *p, u32 space, u64 start, u64 end)
+{
+	const struct birth *b = p->births;
+	struct ledger_interval iv;
+
+	for (; b < p->births + p->nr_births; b++) {
+		if (!b->seen || b->start > start || b->end < end)
+			continue;
+		if (b->origin)
+			return b->origin;
+		if (ledger_find(p->ledger, space, b->from + (start - b->start), &iv))
+			return iv.origin;
+	}
+	return 0;
+}
+
+int born_late(const struct replay *p, u64 start, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_births; i++)
+		if (p->births[i].start < end && start < p->births[i].end)
+			return 1;
+	return 0;
+}
+
+/* A call may have taken effect on either side of the moment a page was read. One that entered
+ * before the end may return after it. */
+static int race_of(struct replay *p, const struct mp_hdr *rec, u64 end)
+{
+	const struct mp_ev_map *m = trace_body(rec, map);
+	const struct mp_ev_unmap *u = trace_body(rec, unmap);
+	const struct mp_ev_unmap_end *e = trace_body(rec, unmap_end);
+	const struct mp_ev_remap *r = trace_body(rec, remap);
+	int err;
+
+	switch (rec->type) {
+	case MP_EV_MAP:
+		err = change(p, rec->space, m->start, m->end, m->seq_entry, rec->seq);
+		if (!err && m->seq_entry <= end)
+			err = add_birth(p, m->start, m->end, m->seq_entry, map_origin(p, rec), 0);
+		return err;
+	case MP_EV_UNMAP:
+		return change(p, rec->space, u->start, u->end,
+			      u->seq_entry ? u->seq_entry : rec->seq, rec->seq);
+	case MP_EV_UNMAP_END:
+		return change(p, rec->space, e->start, e->end, e->seq_entry, rec->seq);
+	case MP_EV_REMAP:
+		err = change(p, rec->space, r->old_start, r->old_start + r->old_len, r->seq_entry,
+			     rec->seq);
+		if (!err)
+			err = change(p, rec->space, r->new_start, r->new_start + r->new_len,
+				     r->seq_entry, rec->seq);
+		if (!err && r->seq_entry <= end)
+			err = add_birth(p, r->new_start, r->new_start + r->new_len, r->seq_entry, 0,
+					r->old_start);
+		return err;
+	default:
+		return 0;
+	}
+}
+
+int find_races(struct replay *p, size_t i)
+{
+	u64 begin = p->pending.items[i].seq, end;
+	u32 space = replay_rec(p, i)->space;
+	int err = find_chunks(p, i, &end);
+
+	p->nr_races = p->nr_births = 0;
+	for (i++; i < p->pending.nr && !err; i++) {
+		const struct mp_hdr *rec = replay_rec(p, i);
+
+		if (rec->space == space && rec->seq > begin)
+			err = race_of(p, rec, end);
+	}
+	return err;
+}
+
+/* ---- unmapped meanwhile ---- */
+
+/* The ledger drops a range when its munmap enters; until it returns the pages may still be there.
+ */
+int unmap_begins(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_unmap *u = trace_body(rec, unmap);
+	struct ledger_interval iv;
+	struct leaving *l;
+	u64 at = u->start;
+
+	/* brk, sent when it has returned. */
+	if (u->seq_entry)
+		return 0;
+	for (; at < u->end && ledger_next(p->ledger, rec->space, at, &iv) && iv.start < u->end;
+	     at = iv.end) {
+		l = realloc(p->leaving, (p->nr_leaving + 1) * sizeof(*l));
+		if (!l)
+			return -ENOMEM;
+		p->leaving = l;
+		l[p->nr_leaving++] = (struct leaving){
+			.space = rec->space,
+			.origin = iv.origin,
+			.start = iv.start > u->start ? iv.start : u->start,
+			.end = iv.end < u->end ? iv.end : u->end,
+			.seq = rec->seq,
+		};
+	}
+	return 0;
+}
+
+/* What a picture gave back to the former owner is gone for good; but for what was mapped since. */
+int unmap_ends(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_unmap_end *e = trace_body(rec, unmap_end);
+	u32 i, kept = 0;
+	int err = 0;
+
+	for (i = 0; i < p->nr_leaving; i++) {
+		struct leaving *l = &p->leaving[i];
+
+		if (l->space != rec->space || l->seq != e->seq_entry)
+			p->leaving[kept++] = *l;
+		else if (!err && l->claimed)
+			err = ledger_unmap(p->ledger, l->space, l->start, l->end);
+	}
+	p->nr_leaving = kept;
+	return err == -EINVAL || err == -ENOENT ? 0 : err;
+}
+
+void unmap_is_done(struct replay *p, u32 space, u64 start, u64 end)
+{
+	u32 i, kept = 0;
+
+	for (i = 0; i < p->nr_leaving; i++) {
+		const struct leaving *l = &p->leaving[i];
+
+		if (l->space != space || l->start >= end || start >= l->end)
+			p->leaving[kept++] = *l;
+	}
+	p->nr_leaving = kept;
+}
+
+u64 leaving_until(const struct replay *p, u32 space, u64 at, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_leaving; i++) {
+		const struct leaving *l = &p->leaving[i];
+
+		if (l->space != space)
+			continue;
+		if (l->start > at && l->start < end)
+			end = l->start;
+		else if (l->start <= at && l->end > at && l->end < end)
+			end = l->end;
+	}
+	return end;
+}
+
+u32 still_leaving(struct replay *p, u32 space, u64 start, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_leaving; i++) {
+		struct leaving *l = &p->leaving[i];
+
+		if (l->space == space && l->start <= start && end <= l->end) {
+			l->claimed = 1;
+			return l->origin;
+		}
+	}
+	return 0;
+}
