@@ -9,8 +9,6 @@
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
 
-#define MAX_SPACES 4096
-
 struct shot {
 	u32 space;
 	struct snapshot *shot; /* the latest, not yet written */
@@ -21,7 +19,7 @@ struct pictures {
 	struct pagewalk *walker; /* NULL: pagemap */
 	char no_walker[256]; /* why */
 	struct shot *shots;
-	u32 nr_shots;
+	u32 nr_shots, cap_shots;
 	u32 round; /* walk number */
 	u64 cost_ns, resident;
 	pid_t refused_pid; /* the first of them */
@@ -53,11 +51,6 @@ int pictures_new(const struct pictures_opts *o, struct pictures **ret_p)
 	if (!p)
 		return -ENOMEM;
 	p->o = *o;
-	p->shots = calloc(MAX_SPACES, sizeof(*p->shots));
-	if (!p->shots) {
-		free(p);
-		return -ENOMEM;
-	}
 	choose_walk(p);
 	*ret_p = p;
 	return 0;
@@ -92,9 +85,16 @@ static struct shot *shot_of(struct pictures *p, u32 space)
 	for (i = 0; i < p->nr_shots; i++)
 		if (p->shots[i].space == space)
 			return &p->shots[i];
-	if (p->nr_shots == MAX_SPACES)
-		return NULL;
-	p->shots[p->nr_shots].space = space;
+	if (p->nr_shots == p->cap_shots) {
+		u32 cap = p->cap_shots ? 2 * p->cap_shots : 16;
+		struct shot *more = realloc(p->shots, cap * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		p->shots = more;
+		p->cap_shots = cap;
+	}
+	p->shots[p->nr_shots] = (struct shot){.space = space};
 	return &p->shots[p->nr_shots++];
 }
 
@@ -115,7 +115,7 @@ static int take(void *ctx, pid_t pid, u32 space)
 	int err;
 
 	if (!s)
-		return 0;
+		return -ENOMEM;
 	err = snapshot_take(&env, pid, space, p->round, &shot);
 	if (err == -ESRCH || err == -ENOENT)
 		return 0; /* it went while we looked */
@@ -178,7 +178,8 @@ int pictures_write(struct pictures *p)
 	u32 i;
 	int err = 0;
 
-	qsort(p->shots, p->nr_shots, sizeof(*p->shots), by_time);
+	if (p->nr_shots)
+		qsort(p->shots, p->nr_shots, sizeof(*p->shots), by_time);
 	for (i = 0; i < p->nr_shots && !err; i++) {
 		if (p->shots[i].shot)
 			err = snapshot_write(p->shots[i].shot, p->o.w);
@@ -191,16 +192,6 @@ void pictures_forget(struct pictures *p)
 {
 	while (p->nr_shots)
 		snapshot_free(&p->shots[--p->nr_shots].shot);
-}
-
-int pictures_waiting(const struct pictures *p)
-{
-	u32 i;
-
-	for (i = 0; i < p->nr_shots; i++)
-		if (p->shots[i].shot)
-			return 1;
-	return 0;
 }
 
 unsigned int pictures_spaces(const struct pictures *p)

@@ -31,7 +31,6 @@ int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx);
 int pictures_write(struct pictures *p);
 /* What ended in the meantime is not kept in mind. */
 void pictures_forget(struct pictures *p);
-int pictures_waiting(const struct pictures *p); /* one is not written yet */
 unsigned int pictures_spaces(const struct pictures *p); /* that have had one */
 /* Pictures that the kernel refused: protected processes; *ret_first is one of them, when any. */
 unsigned int pictures_refused(const struct pictures *p, pid_t *ret_first);

@@ -30,7 +30,7 @@ struct recorder {
 	struct selftest test;
 	u64 put_ns; /* time of the latest record put here */
 	u64 began_ns, ended_ns; /* the recorded time; 0: not yet */
-	u64 next_walk_ns, first_ns, last_ns, names_ns;
+	u64 next_walk_ns, written_ns, first_ns, last_ns, names_ns;
 	pid_t child;
 	int child_status, exec_error, end, reaped;
 	u64 unnamed;
@@ -293,10 +293,12 @@ int recorder_start(struct recorder *r)
 			err = pictures_write(r->pictures);
 		if (!err)
 			err = put_window(r, 0);
+		r->written_ns = r->began_ns;
 		/* A recorder killed from now on leaves a picture. */
 		return err ? err : trace_writer_flush(r->w);
 	}
 	err = put_window(r, 0);
+	r->written_ns = r->began_ns;
 	if (err)
 		return err;
 	if (write(r->go_fd, "g", 1) != 1)
@@ -322,6 +324,20 @@ static int pause_ms(const struct recorder *r, u64 now)
 	return left < 50000000 ? (int)(left / 1000000) + 1 : 50;
 }
 
+/* At most 2% of a core are spent on them. Of those that are replaced one in ten seconds stays in
+ * the file: a recorder killed leaves a picture of the end. */
+static int next_pictures(struct recorder *r, u64 now)
+{
+	int err = take_all(r);
+
+	if (!err && now - r->written_ns >= 10000000000ull) {
+		err = pictures_write(r->pictures);
+		pictures_forget(r->pictures);
+		r->written_ns = now;
+	}
+	return err ? err : trace_writer_flush(r->w);
+}
+
 int recorder_turn(struct recorder *r)
 {
 	u64 now = now_ns();
@@ -336,11 +352,8 @@ int recorder_turn(struct recorder *r)
 	err = r->end >= 0 ? put_window(r, 1) : session_poll(r->s, pause_ms(r, now));
 	if (!err)
 		err = take_marks(r);
-	if (!err && r->end < 0 && picture_due(r, now)) {
-		err = take_all(r);
-		if (!err)
-			err = trace_writer_flush(r->w);
-	}
+	if (!err && r->end < 0 && picture_due(r, now))
+		err = next_pictures(r, now);
 	if (err == -EFBIG) {
 		r->end = MP_END_SIZE;
 		err = 0;
@@ -493,11 +506,6 @@ u64 recorder_elapsed_ns(const struct recorder *r)
 u64 recorder_resident(const struct recorder *r)
 {
 	return pictures_resident(r->pictures);
-}
-
-int recorder_has_picture(const struct recorder *r)
-{
-	return pictures_waiting(r->pictures);
 }
 
 u64 recorder_events(const struct recorder *r)

@@ -64,7 +64,6 @@ int recorder_status(const struct recorder *r);
 unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first);
 u64 recorder_elapsed_ns(const struct recorder *r); /* recorded: without first and last pictures */
 u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture of all targets */
-int recorder_has_picture(const struct recorder *r); /* one that is not written yet */
 u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
 u64 recorder_map_bytes(const struct recorder *r); /* kernel memory of the BPF maps */

@@ -165,6 +165,7 @@ struct report {
 	size_t nr_hooks;
 	int no_frames; /* pages whose number of mappings is unknown were met */
 	int no_nodes; /* pages on no known NUMA node were met */
+	const char *no_growth; /* why there is none to see, NULL: there is */
 	const char *no_map, *no_fault; /* why these were not recorded, NULL: they were */
 	struct loss_cause losses[MP_LOSS_MAX];
 	struct mark *marks;

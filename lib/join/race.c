@@ -164,19 +164,92 @@ static int race_of(struct replay *p, const struct mp_hdr *rec, u64 end)
 	}
 }
 
+/* When the call of a record entered: 0, it is none that maps or unmaps. */
+static u64 entry_of(const struct mp_hdr *rec)
+{
+	switch (rec->type) {
+	case MP_EV_MAP:
+		return trace_body(rec, map)->seq_entry;
+	case MP_EV_UNMAP:
+		return trace_body(rec, unmap)->seq_entry ? trace_body(rec, unmap)->seq_entry
+							 : rec->seq;
+	case MP_EV_UNMAP_END:
+		return trace_body(rec, unmap_end)->seq_entry;
+	case MP_EV_REMAP:
+		return trace_body(rec, remap)->seq_entry;
+	default:
+		return 0;
+	}
+}
+
+static int by_space(const void *a, const void *b)
+{
+	const struct map_call *x = a, *y = b;
+
+	if (x->space != y->space)
+		return x->space < y->space ? -1 : 1;
+	return x->item < y->item ? -1 : x->item > y->item;
+}
+
+int index_calls(struct replay *p)
+{
+	u64 entry;
+	size_t i;
+
+	p->nr_calls = 0;
+	for (i = 0; i < p->pending.nr; i++) {
+		entry = entry_of(replay_rec(p, i));
+		if (!entry)
+			continue;
+		if (p->nr_calls == p->cap_calls) {
+			size_t cap = p->cap_calls ? 2 * p->cap_calls : 256;
+			struct map_call *more = realloc(p->calls, cap * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			p->calls = more;
+			p->cap_calls = cap;
+		}
+		p->calls[p->nr_calls++] = (struct map_call){replay_rec(p, i)->space, i, entry};
+	}
+	if (p->nr_calls)
+		qsort(p->calls, p->nr_calls, sizeof(*p->calls), by_space);
+	for (i = p->nr_calls; i-- > 1;)
+		if (p->calls[i - 1].space == p->calls[i].space &&
+		    p->calls[i - 1].earliest > p->calls[i].earliest)
+			p->calls[i - 1].earliest = p->calls[i].earliest;
+	return 0;
+}
+
+/* The first call of this space behind item i. */
+static size_t calls_behind(const struct replay *p, u32 space, size_t i)
+{
+	struct map_call key = {.space = space, .item = i};
+	size_t lo = 0, hi = p->nr_calls;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (by_space(&p->calls[mid], &key) <= 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 int find_races(struct replay *p, size_t i)
 {
 	u64 begin = p->pending.items[i].seq, end;
 	u32 space = replay_rec(p, i)->space;
+	size_t k = calls_behind(p, space, i);
 	int err = find_chunks(p, i, &end);
 
 	p->nr_races = p->nr_births = 0;
-	for (i++; i < p->pending.nr && !err; i++) {
-		const struct mp_hdr *rec = replay_rec(p, i);
-
-		if (rec->space == space && rec->seq > begin)
-			err = race_of(p, rec, end);
-	}
+	for (; k < p->nr_calls && p->calls[k].space == space && p->calls[k].earliest <= end && !err;
+	     k++)
+		if (p->pending.items[p->calls[k].item].seq > begin)
+			err = race_of(p, replay_rec(p, p->calls[k].item), end);
 	return err;
 }
 

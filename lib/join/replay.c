@@ -253,6 +253,7 @@ static int run(struct replay *p, size_t n)
 	int err = 0;
 
 	shape_forget(p);
+	err = index_calls(p);
 	if (final) {
 		forget_picture(p);
 		p->r->has_walk = 1;
@@ -473,6 +474,7 @@ void replay_free(struct replay **pp)
 	free(p->chunks);
 	free(p->births);
 	free(p->leaving);
+	free(p->calls);
 	free(p->shared);
 	shape_free(p);
 	free(p);

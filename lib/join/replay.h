@@ -62,6 +62,13 @@ struct leaving {
 	int claimed; /* a picture did, and the ledger has it again */
 };
 
+/* A record of a call that maps or unmaps, in the order of spaces. */
+struct map_call {
+	u32 space;
+	size_t item; /* among those pending */
+	u64 earliest; /* entry among it and those behind it in its space */
+};
+
 /* Part of a picture, and the events between which it was read. */
 struct chunk {
 	u64 start, end, seq_begin, seq_end;
@@ -133,6 +140,8 @@ struct replay {
 	u32 nr_races;
 	struct birth *births; /* of the walk being read */
 	u32 nr_births;
+	struct map_call *calls; /* all that are pending */
+	size_t nr_calls, cap_calls;
 	struct leaving *leaving;
 	u32 nr_leaving;
 	struct chunk *chunks; /* of the walk being read */
@@ -173,6 +182,8 @@ void losses_before(const struct replay *p, struct space_state *s);
 /* race.c: mapping calls that ran while a picture was taken. */
 int add_race(struct replay *p, u32 space, u64 start, u64 end);
 int racing(const struct replay *p, u32 space, u64 start, u64 end);
+/* Before the pending records are applied. */
+int index_calls(struct replay *p);
 /* Those of the picture that begins at pending record i. */
 int find_races(struct replay *p, size_t i);
 /* The call that made this range, when its record comes behind the picture that shows it; 0 none. */

@@ -397,7 +397,9 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 		return r->no_map;
 	if (id == COST_CHARGED)
 		return r->memcg ? NULL : "no cgroup was recorded: record with --cgroup";
-	return cost_columns[id].kind == COST_FLOW && id != COST_GROWN ? r->no_fault : NULL;
+	if (id == COST_GROWN)
+		return r->no_growth;
+	return cost_columns[id].kind == COST_FLOW ? r->no_fault : NULL;
 }
 
 /* ---- the law ---- */
@@ -487,6 +489,31 @@ static int sees_faults(struct replay *p, const struct origin *o)
 	       !(s && s->lost[MP_CLASS_PAGE]);
 }
 
+/* Between its first picture and its last; one alone shows no change. */
+static int grows(const struct space_state *s)
+{
+	return !s->attached || s->pictures > 1 || !s->pictured;
+}
+
+static int shows_growth(struct replay *p, const struct origin *o)
+{
+	const struct space_state *s = space_get(p, o->space);
+
+	return !s || grows(s);
+}
+
+/* Of all targets, of some or of none. */
+static void judge_growth(const struct replay *p, struct report *r)
+{
+	u32 i, some = 0, none = 0;
+
+	for (i = 0; i < p->nr_spaces; i++)
+		if (p->spaces[i].pictured)
+			++*(grows(&p->spaces[i]) ? &some : &none);
+	r->total[COST_GROWN].open |= none > 0;
+	r->no_growth = none && !some ? "one picture only: growth lies between two" : NULL;
+}
+
 /* What a cgroup is charged beyond its processes' pages is in no page table. */
 static int has_evidence(struct replay *p, const struct origin *o, int c)
 {
@@ -494,7 +521,9 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
 		return 0;
 	if (c == COST_CHARGED)
 		return knows_charges(p);
-	return cost_columns[c].kind == COST_STOCK || c == COST_GROWN || sees_faults(p, o);
+	if (c == COST_GROWN)
+		return shows_growth(p, o);
+	return cost_columns[c].kind == COST_STOCK || sees_faults(p, o);
 }
 
 /* A page that a fault stack has now may have been the mapping's at the start: it then only moved,
@@ -532,11 +561,12 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 			memset(&ret[c], 0, sizeof(ret[c]));
 		else if (has_evidence(p, o, c))
 			evident(&ret[c], c);
-	if (o->kind == ORIGIN_MEMCG)
+	if (o->kind != ORIGIN_MEMCG)
+		whole_bytes(&ret[COST_PSS]);
+	if (!ret[COST_GROWN].known)
 		return;
 	ret[COST_GROWN] = ret[COST_RESIDENT];
 	grown(p, o, &ret[COST_GROWN]);
-	whole_bytes(&ret[COST_PSS]);
 }
 
 /* However its owners are known, a walk counts all pages; charges are counted elsewhere, too. */
@@ -560,6 +590,7 @@ void walk_judge(struct replay *p, struct report *r)
 	struct cost cost[COST_MAX];
 	u32 i, c;
 
+	judge_growth(p, r);
 	for (i = 1; i < p->nr_origins; i++) {
 		if (p->origins[i].unused)
 			continue;

@@ -174,6 +174,19 @@ static void losses(FILE *f, const struct report *r)
 		fputs("  what lost events concern is marked ?, nothing else\n", f);
 }
 
+static void growth(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	if (r->no_growth)
+		fprintf(f, "  grown - (%s)", r->no_growth);
+	else
+		fprintf(f, "  grown %s in %.1f s", out_amount(o, cost_value(&r->total[COST_GROWN])),
+			(double)r->duration_ns / 1e9);
+	if (!r->live.on && r->picture_age_ns > 2000000000ull)
+		fprintf(f, "; pages are as of %.1f s before the end",
+			(double)r->picture_age_ns / 1e9);
+	fputc('\n', f);
+}
+
 static void header(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	targets(f, r);
@@ -190,11 +203,7 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 	}
 	classes(f, r, o);
 	law(f, r, o);
-	fprintf(f, "  grown %s in %.1f s%s\n", out_amount(o, cost_value(&r->total[COST_GROWN])),
-		(double)r->duration_ns / 1e9,
-		!r->live.on && r->picture_age_ns > 2000000000ull
-			? "; the picture is older than the end"
-			: "");
+	growth(f, r, o);
 	if (r->memcg)
 		out_cgroup(f, r, o);
 	live(f, r, o);
