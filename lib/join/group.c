@@ -144,6 +144,9 @@ static void merge(struct row *into, struct row *from)
 		into->cost[i].open |= from->cost[i].open;
 	}
 	into->generations += from->generations;
+	into->multi = 0;
+	if (into->ino != from->ino || into->dev != from->dev)
+		into->ino = into->dev = 0;
 	if (!same_process(into, from))
 		into->several = 1;
 	free(from->frames);

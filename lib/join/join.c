@@ -121,10 +121,12 @@ void cost_add(struct cost *c, s64 exact, s64 inferred)
 
 /* ---- origins ---- */
 
-static u64 origin_hash(enum origin_kind kind, u32 space, u64 stack, u32 name, const char *cls)
+static u64 origin_hash(const struct origin *o)
 {
-	u64 h = stack ^ ((u64)space << 32 | name) ^ ((u64)kind << 56);
+	const char *cls = o->class_name;
+	u64 h = o->stack ^ ((u64)o->space << 32 | o->name) ^ ((u64)o->kind << 56);
 
+	h = (h ^ h >> 29) + (o->ino ^ (u64)o->dev << 32);
 	for (; cls && *cls; cls++)
 		h = h * 31 + (unsigned char)*cls;
 	h *= 0x9e3779b97f4a7c15ull;
@@ -144,10 +146,11 @@ int origin_rehash(struct replay *p, u32 size)
 		return -ENOMEM;
 	for (i = 1; i < p->nr_origins; i++) {
 		struct origin *o = &p->origins[i];
-		u64 h = origin_hash(o->kind, o->space, o->stack, o->name, o->class_name);
+		u64 h;
 
 		if (o->unused)
 			continue;
+		h = origin_hash(o);
 		while (hash[h & (size - 1)])
 			h++;
 		hash[h & (size - 1)] = i;
@@ -158,63 +161,93 @@ int origin_rehash(struct replay *p, u32 size)
 	return 0;
 }
 
-u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,
-	       const char *class_name)
+static int same_owner(const struct origin *a, const struct origin *b)
 {
-	u64 h = origin_hash(kind, space, stack, name, class_name);
-	struct space_state *s = space_get(p, space);
-	struct origin *o;
-	u32 i;
+	return a->kind == b->kind && a->space == b->space && a->stack == b->stack &&
+	       a->name == b->name && a->ino == b->ino && a->dev == b->dev &&
+	       same_class(a->class_name, b->class_name);
+}
 
-	if (p->nr_origins * 2 >= p->hash_size &&
-	    origin_rehash(p, p->hash_size ? p->hash_size * 2 : 1024))
-		goto nomem;
-	h = origin_hash(kind, space, stack, name, class_name);
-	while ((i = p->hash[h & (p->hash_size - 1)])) {
-		o = &p->origins[i];
-		if (o->kind == kind && o->space == space && o->stack == stack && o->name == name &&
-		    same_class(o->class_name, class_name))
-			return i;
-		h++;
+/* A number nobody has: 0 when memory is short. */
+static u32 new_origin(struct replay *p)
+{
+	u32 i = p->unused_origin;
+
+	if (i) {
+		p->unused_origin = p->origins[i].next_unused;
+		return i;
 	}
-	if (!p->unused_origin && p->nr_origins + 1 >= p->cap_origins) {
+	if (p->nr_origins + 1 >= p->cap_origins) {
 		u32 cap = p->cap_origins ? p->cap_origins * 2 : 256;
+		struct origin *o = realloc(p->origins, cap * sizeof(*o));
 
-		o = realloc(p->origins, cap * sizeof(*o));
 		if (!o)
-			goto nomem;
+			return 0;
 		p->origins = o;
 		p->cap_origins = cap;
 		if (!p->nr_origins)
 			p->nr_origins = 1;
 	}
-	i = p->unused_origin ? p->unused_origin : p->nr_origins++;
-	o = &p->origins[i];
-	if (p->unused_origin)
-		p->unused_origin = o->next_unused;
-	memset(o, 0, sizeof(*o));
-	o->kind = kind;
-	o->space = space;
-	o->stack = stack;
-	o->name = name;
-	o->class_name = class_name;
-	o->pid = s ? s->pid : 0;
-	o->comm = s ? s->comm : NULL;
+	return p->nr_origins++;
+}
+
+static u32 find_origin(struct replay *p, const struct origin *key)
+{
+	struct space_state *s = space_get(p, key->space);
+	u64 h = origin_hash(key);
+	u32 i = 0;
+
+	if (p->nr_origins * 2 < p->hash_size ||
+	    !origin_rehash(p, p->hash_size ? p->hash_size * 2 : 1024)) {
+		for (; (i = p->hash[h & (p->hash_size - 1)]); h++)
+			if (same_owner(&p->origins[i], key))
+				return i;
+		i = new_origin(p);
+	}
+	if (!i) {
+		p->err = -ENOMEM;
+		return 0;
+	}
+	p->origins[i] = *key;
+	p->origins[i].pid = s ? s->pid : 0;
+	p->origins[i].comm = s ? s->comm : NULL;
 	p->hash[h & (p->hash_size - 1)] = i;
 	return i;
-nomem:
-	p->err = -ENOMEM;
-	return 0;
+}
+
+u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,
+	       const char *class_name)
+{
+	const struct origin key = {.kind = kind,
+				   .space = space,
+				   .stack = stack,
+				   .name = name,
+				   .class_name = class_name};
+
+	return find_origin(p, &key);
+}
+
+u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const struct mp_ev_vma *v)
+{
+	const struct origin key = {
+		.kind = kind, .space = space, .name = v->name, .ino = v->ino, .dev = v->dev};
+
+	return find_origin(p, &key);
 }
 
 /* A forked space inherits mappings and their owners; what it holds of them is its own row. */
 u32 origin_in(struct replay *p, u32 origin, u32 space)
 {
-	struct origin o = p->origins[origin];
+	const struct origin *o = &p->origins[origin];
+	const struct origin key = {.kind = o->kind,
+				   .space = space,
+				   .stack = o->stack,
+				   .name = o->name,
+				   .ino = o->ino,
+				   .dev = o->dev,
+				   .class_name = o->class_name};
 
-	if (o.space == space)
-		return origin;
-	return origin_get(p, o.kind, space, o.stack, o.name, o.class_name);
+	return o->space == space ? origin : find_origin(p, &key);
 }
 
 /* Place of a space's number in the index, or of the hole where it would be. */

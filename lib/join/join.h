@@ -112,6 +112,11 @@ struct row {
 	int called; /* name is a function's */
 	int several; /* processes have a part in it: no pid, no comm */
 	u64 stack;
+	u64 ino; /* of a file or a shared memory object, else 0; with dev */
+	u32 dev; /* major << 20 | minor */
+	u32 twin; /* which of several of its name, 0: there is one */
+	u64 multi; /* of resident: bytes that another row has, too; 0 unknown where rows are merged
+		    */
 	u32 generations; /* mappings that had this origin */
 	struct frame *frames; /* innermost first */
 	u32 nr_frames;
@@ -150,6 +155,7 @@ struct mark {
 struct report {
 	struct row *rows;
 	size_t nr_rows;
+	char *names; /* of rows that share one, made to differ */
 	struct cost total[COST_MAX];
 	struct check check[COST_MAX];
 	u64 start_realtime, duration_ns, picture_age_ns;

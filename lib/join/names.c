@@ -228,6 +228,82 @@ static void bound(struct row *row, const struct origin *o)
 	}
 }
 
+static int by_name(const struct row *a, const struct row *b)
+{
+	return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->name, b->name);
+}
+
+/* Objects of one name side by side, in the order of their making. */
+static int by_object(const void *a, const void *b)
+{
+	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
+	int c = by_name(x, y);
+
+	if (!c)
+		c = cmp_u64(x->dev, y->dev);
+	return c ? c : cmp_u64(x->ino, y->ino);
+}
+
+/* all is in the order of by_object. A name of one object stays as it is: 0. */
+static void count_twins(struct row **all, size_t n)
+{
+	size_t i;
+	int alone = 0;
+
+	for (i = 0; i < n; i++)
+		all[i]->twin = !i || by_name(all[i - 1], all[i])
+				       ? 1
+				       : all[i - 1]->twin + !!by_object(&all[i - 1], &all[i]);
+	for (i = n; i-- > 0;) {
+		if (i + 1 == n || by_name(all[i], all[i + 1]))
+			alone = all[i]->twin == 1;
+		if (alone)
+			all[i]->twin = 0;
+	}
+}
+
+/* "NAME #2": the second object of this name. */
+static int number_twins(struct report *r, struct row **all, size_t n)
+{
+	size_t i, len = 0;
+	FILE *f = open_memstream(&r->names, &len);
+
+	if (!f)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		if (all[i]->twin)
+			fprintf(f, "%s #%u%c", all[i]->name, all[i]->twin, 0);
+	if (fclose(f))
+		return -ENOMEM;
+	/* The text has moved while it grew: only now it has places. */
+	for (i = 0, len = 0; i < n; i++)
+		if (all[i]->twin) {
+			all[i]->name = r->names + len;
+			len += strlen(all[i]->name) + 1;
+		}
+	return 0;
+}
+
+static int name_objects(struct report *r)
+{
+	struct row **all = malloc((r->nr_rows + 1) * sizeof(*all));
+	size_t i, n = 0;
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < r->nr_rows; i++)
+		if ((r->rows[i].kind == ORIGIN_FILE || r->rows[i].kind == ORIGIN_SHMEM) &&
+		    r->rows[i].name)
+			all[n++] = &r->rows[i];
+	if (n)
+		qsort(all, n, sizeof(*all), by_object);
+	count_twins(all, n);
+	err = number_twins(r, all, n);
+	free(all);
+	return err;
+}
+
 int names_attach(struct replay *p, struct report *r)
 {
 	u32 i, j;
@@ -249,6 +325,9 @@ int names_attach(struct replay *p, struct report *r)
 		row->space = o->space;
 		row->comm = o->comm;
 		row->stack = o->stack;
+		row->ino = o->ino;
+		row->dev = o->dev;
+		row->multi = o->multi;
 		row->generations = o->generations;
 		walk_costs(p, o, row->cost);
 		if (!interesting(row)) {
@@ -258,10 +337,13 @@ int names_attach(struct replay *p, struct report *r)
 		r->nr_rows++;
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
-		row_id(row);
 		r->frames += row->nr_frames;
 		for (j = 0; j < row->nr_frames; j++)
 			r->unknown_frames += !row->frames[j].function;
 	}
+	if (!err)
+		err = name_objects(r);
+	for (i = 0; i < r->nr_rows; i++)
+		row_id(&r->rows[i]);
 	return err;
 }

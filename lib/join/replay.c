@@ -227,7 +227,7 @@ static void forget_picture(struct replay *p)
 	u32 i, c;
 
 	for (i = 1; i < p->nr_origins; i++) {
-		p->origins[i].moved = p->origins[i].elsewhere = 0;
+		p->origins[i].moved = p->origins[i].elsewhere = p->origins[i].multi = 0;
 		for (c = 0; c < COST_MAX; c++)
 			if (cost_columns[c].kind == COST_STOCK)
 				memset(&p->origins[i].cost[c], 0, sizeof(struct cost));
@@ -525,6 +525,7 @@ void join_free(struct report **r)
 	for (i = 0; i < (*r)->nr_rows; i++)
 		free((*r)->rows[i].frames);
 	free((*r)->rows);
+	free((*r)->names);
 	free((*r)->targets);
 	free((*r)->marks);
 	memcg_free(&(*r)->memcg);

@@ -12,6 +12,8 @@ struct origin {
 	const char *class_name;
 	const char *comm;
 	u64 stack;
+	u64 ino; /* of a file or shared memory object: one name may be several */
+	u32 dev; /* major << 20 | minor */
 	u32 generations;
 	u32 next_unused;
 	int unused; /* the number is free: nobody has it */
@@ -20,6 +22,7 @@ struct origin {
 	u64 resident_start;
 	u64 moved; /* pages now under a faulting stack: they may have been here at the start */
 	u64 elsewhere; /* pages that unique counts in another row */
+	u64 multi; /* resident bytes that another row has, too */
 };
 
 struct space_state {
@@ -108,7 +111,9 @@ enum cost_part {
 struct shared_page {
 	u64 pfn_id; /* 0: free */
 	u32 origin; /* has it in unique */
-	u8 part; /* enum cost_part */
+	u32 part : 3; /* enum cost_part */
+	u32 multi : 1; /* other rows have it, too */
+	u32 times : 28; /* met in the first row while it was that row's alone */
 };
 
 struct replay {
@@ -208,6 +213,8 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk);
 /* Number of the origin with this key, made on first use. 0: -ENOMEM in p->err. */
 u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,
 	       const char *class_name);
+/* The same for a file or a shared memory object. */
+u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const struct mp_ev_vma *v);
 /* The row of the same owner in another space. 0: -ENOMEM in p->err. */
 u32 origin_in(struct replay *p, u32 origin, u32 space);
 int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping);

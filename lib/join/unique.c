@@ -45,6 +45,19 @@ static void share(struct replay *p, struct shared_page *page)
 	page->part = PART_INFERRED;
 }
 
+/* Bytes that more than one row has, in each of them: once for each mapping. */
+static void count_multi(struct replay *p, struct shared_page *page, u32 origin)
+{
+	if (page->origin != origin && !page->multi) {
+		p->origins[page->origin].multi += page->times * MP_PAGE_SIZE;
+		page->multi = 1;
+	}
+	if (page->multi)
+		p->origins[origin].multi += MP_PAGE_SIZE;
+	else
+		page->times++;
+}
+
 s64 unique_page(struct replay *p, u64 pfn_id, u32 origin, enum cost_part part)
 {
 	struct shared_page *page;
@@ -55,10 +68,12 @@ s64 unique_page(struct replay *p, u64 pfn_id, u32 origin, enum cost_part part)
 	}
 	page = slot(p->shared, p->cap_pfns, pfn_id);
 	if (!page->pfn_id) {
-		*page = (struct shared_page){.pfn_id = pfn_id, .origin = origin, .part = part};
+		*page = (struct shared_page){
+			.pfn_id = pfn_id, .origin = origin, .part = part, .times = 1};
 		p->nr_pfns++;
 		return MP_PAGE_SIZE;
 	}
+	count_multi(p, page, origin);
 	if (page->origin != origin) {
 		share(p, page);
 		p->origins[origin].elsewhere += MP_PAGE_SIZE;

@@ -29,9 +29,9 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 	const char *shape;
 
 	if (v->flags & MP_VMA_SHMEM)
-		return origin_get(p, ORIGIN_SHMEM, space, 0, v->name, NULL);
+		return origin_of_object(p, ORIGIN_SHMEM, space, v);
 	if (is_file(v, name))
-		return origin_get(p, ORIGIN_FILE, space, 0, v->name, NULL);
+		return origin_of_object(p, ORIGIN_FILE, space, v);
 	if (name && !strcmp(name, "[stack]"))
 		return origin_get(p, ORIGIN_STACK, space, 0, 0, "[stack]");
 	shape = shape_of(p, space, v);
@@ -74,7 +74,9 @@ static int is_stale(const struct origin *o, const struct mp_ev_vma *v, const cha
 {
 	int object = o->kind == ORIGIN_FILE || o->kind == ORIGIN_SHMEM;
 
-	return is_object(v, name) ? !object || o->name != v->name : object;
+	return is_object(v, name)
+		       ? !object || o->name != v->name || o->ino != v->ino || o->dev != v->dev
+		       : object;
 }
 
 int walk_vma(struct replay *p, const struct mp_hdr *rec)

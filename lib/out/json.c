@@ -166,6 +166,9 @@ static json_t *row_json(const struct row *row)
 	}
 	for (c = 0; c < COST_MAX; c++)
 		json_object_set_new(costs, cost_columns[c].name, value(&row->cost[c]));
+	if (row->multi && row->cost[COST_RESIDENT].known)
+		json_object_set_new(json_object_get(costs, "resident"), "multi",
+				    json_integer((json_int_t)row->multi));
 	origin = json_object();
 	json_object_set_new(origin, "kind", json_text(origin_kind_names[row->kind]));
 	json_object_set_new(origin, "name", json_text(row->name));
@@ -173,6 +176,12 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(origin, "pid",
 			    row->pid ? json_integer((json_int_t)row->pid) : json_null());
 	json_object_set_new(origin, "comm", json_text(row->comm));
+	if (row->ino) {
+		snprintf(addr, sizeof(addr), "%u:%u", row->dev >> 20, row->dev & 0xfffff);
+		json_object_set_new(origin, "device", json_text(addr));
+		snprintf(addr, sizeof(addr), "%llu", (unsigned long long)row->ino);
+		json_object_set_new(origin, "inode", json_text(addr));
+	}
 	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));
 	json_object_set_new(origin, "stack", stack);
 	return json_pack("{s:s, s:o, s:o}", "id", row->id, "origin", origin, "costs", costs);
