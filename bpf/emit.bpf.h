@@ -77,12 +77,23 @@ static __always_inline u64 wake_if(void *ring, u64 above)
 #define TOPO_WAKE   wake_if(&topo_ring, cfg_topo_wake)
 #define DETAIL_WAKE wake_if(&detail_ring, cfg_detail_wake)
 
-static __always_inline void send_topo(void *rec, u32 size, u32 cls)
+static __always_inline void send_with(void *rec, u32 size, u32 cls, u64 wake)
 {
 	struct mp_hdr *hdr = rec;
 
-	if (bpf_ringbuf_output(&topo_ring, rec, size, TOPO_WAKE))
+	if (bpf_ringbuf_output(&topo_ring, rec, size, wake))
 		count_loss(MP_LOSS_TOPO_RING, cls, hdr->space);
+}
+
+static __always_inline void send_topo(void *rec, u32 size, u32 cls)
+{
+	send_with(rec, size, cls, TOPO_WAKE);
+}
+
+/* Code is about to run that the unwinder does not know. */
+static __always_inline void send_now(void *rec, u32 size, u32 cls)
+{
+	send_with(rec, size, cls, BPF_RB_FORCE_WAKEUP);
 }
 
 #endif

@@ -9,7 +9,9 @@
 
 #define PAGE_UP(x)   (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
 
-#define MAP_HUGETLB  0x40000
+#define PROT_EXEC     4
+#define MAP_ANONYMOUS 0x20
+#define MAP_HUGETLB   0x40000
 #define MREMAP_FIXED 2
 
 /* mmap rounds a length up to the page size of the pool it asks for: 2 MiB, or named in the flags.
@@ -70,7 +72,10 @@ static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64
 		r.ev.prot = c->args[2];
 		r.ev.flags = c->args[3];
 	}
-	send_topo(&r, sizeof(r), MP_CLASS_MAP);
+	if (r.ev.prot & PROT_EXEC && !(r.ev.flags & MAP_ANONYMOUS))
+		send_now(&r, sizeof(r), MP_CLASS_MAP);
+	else
+		send_topo(&r, sizeof(r), MP_CLASS_MAP);
 }
 
 static __always_inline u64 send_unmap(u32 space, u64 start, u64 end, u64 seq_entry)

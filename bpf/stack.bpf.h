@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * The user stack by frame pointers, each stack sent once and then named by its id. */
+ * The user stack, sent once and then named by its id. */
 #ifndef MP_STACK_BPF_H
 #define MP_STACK_BPF_H
 
-#include "follow.bpf.h"
+#include "unwind.bpf.h"
 
 /* Stacks already sent: hash of (space, frames). */
 struct {
@@ -13,20 +13,12 @@ struct {
 	__type(value, u8);
 } known_stacks SEC(".maps");
 
-#define WINDOW	     1024
-#define WINDOW_FIRST 512
-#define FRAME	     16 /* what a frame pointer points at: its caller's, and the return address */
-#define LOWEST_ADDR  0x10000 /* nothing is mapped below */
-#define USER_CS	     0x33 /* 64-bit code */
+#define USER_CS 0x33 /* 64-bit code */
 
 struct stack_buf {
 	struct mp_hdr hdr;
 	struct mp_ev_stack ev;
 	u64 frames[MP_STACK_DEPTH + 1];
-	u32 extent; /* bytes above the stack pointer that the walk needed, as far as WINDOW */
-	u32 len; /* of window */
-	u64 base; /* address of window */
-	u8 window[WINDOW];
 };
 
 struct {
@@ -35,29 +27,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct stack_buf);
 } stack_scratch SEC(".maps");
-
-/* Here and below a function that is not static is one the verifier checks by itself, once: inlined,
- * each depth of stack would be a path of its own through all that follows. */
-
-/* Copies up to want bytes of stack from addr up and returns how many: a read for each frame costs
- * more than all the rest of the walk. It ends at the page, since what lies behind need not be
- * there, but is never less than a frame. */
-__noinline int read_window(struct stack_buf *buf, u64 addr, u32 want)
-{
-	u32 len = MP_PAGE_SIZE - (addr & (MP_PAGE_SIZE - 1));
-
-	if (!buf)
-		return 0;
-	if (len > want)
-		len = want;
-	if (len > WINDOW)
-		len = WINDOW;
-	if (len < FRAME)
-		len = FRAME;
-	buf->base = addr;
-	buf->len = bpf_probe_read_user(buf->window, len, (void *)addr) ? 0 : len;
-	return buf->len;
-}
 
 static __always_inline u64 mix(u64 h, u64 v)
 {
@@ -78,44 +47,40 @@ static __always_inline u32 kernel_walk(void *ctx, struct stack_buf *buf)
 {
 	long len = bpf_get_stack(ctx, buf->frames, MP_STACK_DEPTH * 8, BPF_F_USER_STACK);
 
+	buf->ev.by_fp0 = buf->ev.by_fp1 = ~0ull;
+	buf->ev.method = MP_UNWIND_KERNEL;
+	buf->ev.truncated = len == MP_STACK_DEPTH * 8 ? MP_STACK_DEEP : MP_STACK_WHOLE;
 	return len < 8 ? 0 : (u32)len / 8;
 }
 
-/* What is no address ends the walk unread: code without frame pointers leaves any value in the
- * register, and a refused read is a page fault of the kernel, dearer than everything else here. */
-static __always_inline int is_addr(u64 v)
+static __always_inline void mark_by_fp(struct mp_ev_stack *ev, u32 i)
 {
-	return v >= LOWEST_ADDR && v < (1ull << 56);
+	if (i < 64)
+		ev->by_fp0 |= 1ull << i;
+	else
+		ev->by_fp1 |= 1ull << (i & 63);
 }
 
-__noinline u32 walk_frames(struct stack_buf *buf, u64 ip, u64 fp, u64 sp)
+__noinline u32 walk_frames(struct stack_buf *buf, struct walk *w)
 {
-	u64 off, ret;
+	int end = MP_STACK_DEEP;
 	u32 n;
 
-	if (!buf)
+	if (!buf || !w)
 		return 0;
-	buf->frames[0] = ip;
-	buf->extent = FRAME;
+	buf->ev.by_fp0 = buf->ev.by_fp1 = 0;
+	buf->ev.method = 0;
+	buf->frames[0] = w->ip;
 	for (n = 1; n < MP_STACK_DEPTH; n++) {
-		if (!is_addr(fp) || fp % 8)
+		end = step(w);
+		if (w->by_fp)
+			mark_by_fp(&buf->ev, n - 1);
+		buf->ev.method |= w->by_fp ? MP_UNWIND_FP : MP_UNWIND_TABLE;
+		if (end != MP_STACK_GOES_ON)
 			break;
-		off = fp - buf->base;
-		if (buf->len < FRAME || off > buf->len - FRAME) {
-			if (!read_window(buf, fp, WINDOW_FIRST))
-				break;
-			off = 0;
-		}
-		if (off > WINDOW - FRAME)
-			break;
-		ret = *(u64 *)(buf->window + off + 8);
-		if (!is_addr(ret))
-			break;
-		buf->frames[n] = ret;
-		if (fp - sp <= WINDOW - FRAME)
-			buf->extent = fp - sp + FRAME;
-		fp = *(u64 *)(buf->window + off);
+		buf->frames[n] = w->ip;
 	}
+	buf->ev.truncated = n == MP_STACK_DEPTH ? MP_STACK_DEEP : end;
 	return n;
 }
 
@@ -130,32 +95,29 @@ __noinline u64 hash_frames(struct stack_buf *buf, u32 n, u64 hash)
 	return hash;
 }
 
-/* A function without a frame that is interrupted in its own code hides its caller from the chain;
- * the word on top of the stack is kept as a raw copy so that the reader can restore the caller
- * where the unwind tables say it lies there. Data near the stack or no address at all cannot be a
- * return address. */
-static __always_inline u64 stack_top(struct stack_buf *buf, u64 sp)
+/* A function without a frame that is interrupted in its own code hides its caller from the chain of
+ * frame pointers; the word on top of the stack is kept as a raw copy so that the reader can restore
+ * the caller where the unwind tables say it lies there. Data near the stack or no address at all
+ * cannot be a return address. */
+static __always_inline u64 stack_top(struct walk *w, u64 sp)
 {
-	u64 top = buf->len < 8 ? 0 : *(u64 *)buf->window;
+	u64 top = 0;
 
-	if (!is_addr(top) || top - sp + (8 << 20) < (16 << 20))
+	if (!read_word(w, sp, &top) || !is_addr(top) || top - sp + (8 << 20) < (16 << 20))
 		return 0;
 	return top;
 }
 
 static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, u32 n, int topology)
 {
-	u32 size = sizeof(buf->hdr) + sizeof(buf->ev) + (n + 1) * 8;
+	u32 size = sizeof(buf->hdr) + sizeof(buf->ev) + n * 8 + buf->ev.raw;
 	u8 one = 1;
 
-	if (size > offsetof(struct stack_buf, extent))
+	if (size > sizeof(*buf))
 		return 0;
 	fill_hdr(&buf->hdr, MP_EV_STACK, size, space);
 	buf->ev.id = id;
 	buf->ev.n = n;
-	buf->ev.method = MP_UNWIND_FP;
-	buf->ev.truncated = n == MP_STACK_DEPTH;
-	buf->ev.raw = 8;
 	if (topology ? bpf_ringbuf_output(&topo_ring, buf, size, TOPO_WAKE)
 		     : bpf_ringbuf_output(&detail_ring, buf, size, DETAIL_WAKE)) {
 		count_loss(topology ? MP_LOSS_TOPO_RING : MP_LOSS_DETAIL_RING, MP_CLASS_MAX, space);
@@ -166,34 +128,57 @@ static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, 
 	return 1;
 }
 
+static __always_inline void start_walk(struct walk *w, struct pt_regs *regs, struct thread *t)
+{
+	w->ip = regs->ip;
+	w->sp = w->first_sp = regs->sp;
+	w->bp = regs->bp;
+	w->whose = (u64)t->space << 32 | mp_unwind_generation;
+	w->regs = (u64)regs;
+	w->regs_in_user = 0;
+	w->exact = 1;
+	w->by_fp = 0;
+	w->expect = t->extent;
+	w->extent = 8;
+	w->len = 0;
+}
+
 /* Id of the stack the thread is on, 0 when unreadable. */
 static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	u64 id, top;
 	struct stack_buf *buf;
+	u64 id, top = 0;
 	u32 zero = 0, n;
+	struct walk *w;
 
 	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
-	if (!buf)
+	w = bpf_map_lookup_elem(&walk_scratch, &zero);
+	if (!buf || !w)
 		return 0;
-	/* What the last walk needed is what this one will. */
-	read_window(buf, regs->sp, t->extent ? t->extent : WINDOW_FIRST);
-	top = stack_top(buf, regs->sp);
-	n = needs_kernel_walk(task, regs) ? kernel_walk(ctx, buf)
-					  : walk_frames(buf, regs->ip, regs->bp, regs->sp);
+	start_walk(w, regs, t);
+	if (needs_kernel_walk(task, regs)) {
+		n = kernel_walk(ctx, buf);
+	} else {
+		n = walk_frames(buf, w);
+		if (buf->ev.by_fp0 & 1)
+			top = stack_top(w, regs->sp);
+	}
 	if (!n) {
 		count_loss(MP_LOSS_STACK_FAIL, MP_CLASS_MAX, t->space);
 		return 0;
 	}
-	t->extent = buf->extent;
-	id = mix(hash_frames(buf, n, mix(0x6d656d70726f76ull, t->space)), top);
+	t->extent = w->extent;
+	id = mix(0x6d656d70726f76ull, t->space ^ (u64)buf->ev.method << 32 ^
+					      (u64)buf->ev.truncated << 40);
+	id = mix(hash_frames(buf, n, id), top);
 	if (!id)
 		id = 1;
 	if (t->known[id % MP_KNOWN_STACKS] == id)
 		return id;
 	if (!bpf_map_lookup_elem(&known_stacks, &id)) {
+		buf->ev.raw = top ? 8 : 0;
 		if (n <= MP_STACK_DEPTH)
 			buf->frames[n] = top;
 		if (!send_stack(buf, t->space, id, n, topology))

@@ -3,7 +3,7 @@
 #ifndef MP_TASK_BPF_H
 #define MP_TASK_BPF_H
 
-#include "follow.bpf.h"
+#include "unwind.bpf.h"
 
 static __always_inline void send_space(u32 space, u32 parent, struct task_struct *task, u32 cause)
 {
@@ -17,7 +17,10 @@ static __always_inline void send_space(u32 space, u32 parent, struct task_struct
 	r.ev.cause = cause;
 	r.ev.comm0 = comm[0];
 	r.ev.comm1 = comm[1];
-	send_topo(&r, sizeof(r), MP_CLASS_SPACE);
+	if (cause == MP_SPACE_EXEC)
+		send_now(&r, sizeof(r), MP_CLASS_SPACE);
+	else
+		send_topo(&r, sizeof(r), MP_CLASS_SPACE);
 }
 
 static __always_inline u32 new_space(u32 tgid, u32 old)
@@ -56,6 +59,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!cfg_follow_forks)
 		return 0;
 	space = new_space(ctgid, *pspace & ~MP_TARGET_JOINED);
+	if (space)
+		share_ranges(*pspace & ~MP_TARGET_JOINED, space);
 	if (space)
 		send_space(space, *pspace & ~MP_TARGET_JOINED, child, MP_SPACE_FORK);
 	return 0;

@@ -56,7 +56,19 @@ enum mp_loss_cause {
 };
 
 enum mp_class { MP_CLASS_SPACE = 0, MP_CLASS_MAP = 1, MP_CLASS_PAGE = 2, MP_CLASS_MAX = 3 };
-enum mp_unwind { MP_UNWIND_NONE = 0, MP_UNWIND_FP = 1 };
+enum mp_unwind {
+	MP_UNWIND_NONE = 0,
+	MP_UNWIND_FP = 1,
+	MP_UNWIND_TABLE = 2,
+	MP_UNWIND_MIXED = 3, /* tables, and frame pointers where there were none */
+	MP_UNWIND_KERNEL = 4, /* the kernel's own walk, by frame pointers */
+};
+enum mp_stack_end {
+	MP_STACK_WHOLE = 0, /* the start of the program or thread, or of the chain of frame pointers */
+	MP_STACK_DEEP = 1, /* MP_STACK_DEPTH */
+	MP_STACK_CUT = 2, /* a caller could not be found */
+	MP_STACK_GOES_ON = 3, /* in no record */
+};
 /* How the caller of a pc is found by the module's unwind tables. A chain of frame pointers is whole
  * only across MP_FRAME_POINTER; anywhere else it may have skipped callers. */
 enum mp_frame {

@@ -112,6 +112,19 @@ static int open_mapped(pid_t pid, int root, const struct mp_ev_vma *v, const cha
 	return fd;
 }
 
+int modules_open_mapped(pid_t pid, const struct mp_ev_vma *v, const char *path)
+{
+	char link[64];
+	int root, fd;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = open_mapped(pid, root, v, path);
+	if (root >= 0)
+		close(root);
+	return fd;
+}
+
 int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma *v,
 		 const char *path)
 {

@@ -25,6 +25,8 @@ int modules_root(struct modules *m, pid_t pid);
 /* The file behind a mapping of pid, or SYM_NO_FILE. */
 int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma *v,
 		 const char *path);
+/* The same, kept by the caller; -errno. */
+int modules_open_mapped(pid_t pid, const struct mp_ev_vma *v, const char *path);
 void modules_release(struct modules *m);
 
 #endif

@@ -19,12 +19,15 @@
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
 #include "lib/capture/spawn.h"
+#include "lib/capture/supply.h"
 #include "lib/capture/symbolize.h"
+#include "lib/capture/unwinder.h"
 
 struct recorder {
 	const struct recorder_opts *o;
 	struct trace_writer *w;
 	struct session *s;
+	struct unwinder *unwind; /* NULL: nothing is loaded */
 	struct mark_port *marks; /* NULL: none can be set */
 	struct pictures *pictures;
 	struct selftest test;
@@ -209,6 +212,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = session_open(w, &so, msg, msg_len, &r->s);
 	if (!err && !session_blind(r->s))
 		err = selftest_run(r->s, &r->test);
+	if (!err && !session_blind(r->s))
+		err = supply_open(r->s, &r->unwind);
 	if (!err)
 		err = open_pictures(r);
 	if (!err)
@@ -279,6 +284,8 @@ int recorder_start(struct recorder *r)
 	u64 started;
 	int err = add_all(r);
 
+	if (!err && r->unwind)
+		err = supply_settle(r->s, r->unwind, r->o->argv);
 	if (!err && r->o->group)
 		err = put_group(r);
 	if (err)
@@ -350,6 +357,8 @@ int recorder_turn(struct recorder *r)
 	else if (!alive(r))
 		r->end = MP_END_TARGET;
 	err = r->end >= 0 ? put_window(r, 1) : session_poll(r->s, pause_ms(r, now));
+	if (!err && r->unwind)
+		err = supply_turn(r->s, r->unwind);
 	if (!err)
 		err = take_marks(r);
 	if (!err && r->end < 0 && picture_due(r, now))
@@ -461,6 +470,7 @@ void recorder_free(struct recorder **r)
 		return;
 	pictures_free(&(*r)->pictures);
 	mark_close(&(*r)->marks);
+	unwinder_free(&(*r)->unwind);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
 		close((*r)->go_fd);
@@ -525,7 +535,7 @@ u64 recorder_unnamed(const struct recorder *r)
 
 u64 recorder_map_bytes(const struct recorder *r)
 {
-	return session_map_bytes(r->s);
+	return session_map_bytes(r->s) + (r->unwind ? unwinder_bytes(r->unwind) : 0);
 }
 
 u64 recorder_picture_ns(const struct recorder *r)

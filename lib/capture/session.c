@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "bpf/shared/config.h"
+#include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/session.h"
@@ -30,6 +31,9 @@ struct session {
 	/* Without privilege: nothing is loaded, the skeleton only keeps the numbers. */
 	void (*divert)(void *ctx, const struct mp_hdr *rec);
 	void *divert_ctx;
+	int (*watch)(void *ctx, const struct mp_hdr *rec);
+	void *watch_ctx;
+	int wake_fd;
 	int drop_faults;
 	int blind;
 	pid_t *pids; /* [space - 1] */
@@ -87,6 +91,8 @@ static int on_record(void *ctx, void *data, size_t size)
 	if (hdr->type == MP_EV_FAULT && s->drop_faults)
 		return 0;
 	err = hdr->type == MP_EV_SPACE ? write_space(s, data) : trace_write(s->w, hdr);
+	if (!err && s->watch)
+		err = s->watch(s->watch_ctx, hdr);
 	if (err)
 		s->err = err;
 	s->events++;
@@ -170,6 +176,7 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 	if (!s)
 		return -ENOMEM;
 	s->w = w;
+	s->wake_fd = -1;
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	s->skel = memprov_bpf__open();
@@ -329,6 +336,8 @@ s64 session_add(struct session *s, pid_t pid)
 	rec.ev.comm = (u32)id;
 	/* The record is written before events may flow, so that none precedes its space. */
 	err = trace_write(s->w, &rec.hdr);
+	if (!err && s->watch)
+		err = s->watch(s->watch_ctx, &rec.hdr);
 	if (s->blind)
 		return err ? err : (err = add_blind(s, pid)) ? err : (s64)space;
 	if (!err)
@@ -394,26 +403,51 @@ int session_alive(struct session *s)
 	return !bpf_map_get_next_key(bpf_map__fd(s->skel->maps.targets), NULL, &key);
 }
 
+void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx)
+{
+	s->watch = fn;
+	s->watch_ctx = ctx;
+}
+
+void session_wake_by(struct session *s, int fd)
+{
+	s->wake_fd = fd;
+}
+
+struct bank_fds session_banks(struct session *s)
+{
+	return (struct bank_fds){
+		.ranges = bpf_map__fd(s->skel->maps.ranges),
+		.spans = bpf_map__fd(s->skel->maps.spans),
+		.banks = bpf_map__fd(s->skel->maps.banks),
+		.generation = &s->skel->bss->mp_unwind_generation,
+	};
+}
+
 int session_poll(struct session *s, int timeout_ms)
 {
+	struct pollfd wake[] = {
+		{.fd = s->topo ? ring_buffer__epoll_fd(s->topo) : -1, .events = POLLIN},
+		{.fd = s->detail ? ring_buffer__epoll_fd(s->detail) : -1, .events = POLLIN},
+		{.fd = s->wake_fd, .events = POLLIN},
+	};
 	int err;
 
 	if (s->blind) {
 		poll(NULL, 0, timeout_ms);
 		return 0;
 	}
+	/* What is there already may have woken nobody: a ring that does not fill up does not. */
 	err = ring_buffer__consume(s->topo);
-
 	if (err >= 0)
-		err = ring_buffer__poll(s->detail, timeout_ms);
-	/* A ring that does not fill up wakes nobody. */
-	if (err >= 0 || err == -EINTR)
+		err = poll(wake, 3, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
+	if (err >= 0)
 		err = ring_buffer__consume(s->detail);
 	if (err >= 0)
 		err = ring_buffer__consume(s->topo);
 	if (s->err)
 		return s->err;
-	return err < 0 && err != -EINTR ? err : 0;
+	return err < 0 ? err : 0;
 }
 
 u64 session_events(const struct session *s)

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include "lib/trace/trace.h"
 
+struct bank_fds;
 struct session;
 
 #define SESSION_RING_MIN 65536u
@@ -31,6 +32,12 @@ int session_follow(struct session *s, pid_t pid, u32 space);
 void session_forget(struct session *s);
 /* From now on FAULT records are not written: the kernel's events are not what they must be. */
 void session_drop_faults(struct session *s);
+/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. */
+void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx);
+/* session_poll() also returns when this fd is readable; -1: none. */
+void session_wake_by(struct session *s, int fd);
+/* The maps of the unwinder. */
+struct bank_fds session_banks(struct session *s);
 /* Is this process followed? */
 int session_has(const struct session *s, pid_t pid);
 /* The recording's order: the number of the last event that drew one. */

@@ -161,6 +161,11 @@ static void add_gap(struct replay *p, struct row *row)
 	add_frame(p, row);
 }
 
+static int by_fp(const struct mp_ev_stack *ev, u32 i)
+{
+	return i < 64 ? ev->by_fp0 >> i & 1 : ev->by_fp1 >> (i - 64) & 1;
+}
+
 static int fill_frames(struct replay *p, const struct name_index *ix, struct row *row)
 {
 	const struct mp_hdr *rec = row->stack ? find_stack(ix, row->stack) : NULL;
@@ -173,9 +178,11 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 		kind = add_pc(p, ix, row, rec->space, pc[i]);
 		if (!i && kind == MP_FRAME_TOP && ev->raw >= 8 && pc[ev->n])
 			kind = add_pc(p, ix, row, rec->space, pc[ev->n]);
-		if (kind == MP_FRAME_TOP || kind == MP_FRAME_HIDDEN)
+		if (by_fp(ev, i) && (kind == MP_FRAME_TOP || kind == MP_FRAME_HIDDEN))
 			add_gap(p, row);
 	}
+	if (ev && ev->truncated == MP_STACK_CUT)
+		add_gap(p, row);
 	return p->err;
 }
 

@@ -13,7 +13,8 @@ allowed() {
 	trace) echo 'trace|bpf' ;;
 	ledger) echo 'ledger|bpf' ;;
 	sym) echo 'sym|bpf' ;;
-	capture) echo 'capture|trace|sym|bpf' ;;
+	unwind) echo 'unwind|bpf' ;;
+	capture) echo 'capture|trace|sym|unwind|bpf' ;;
 	join) echo 'join|ledger|trace|bpf' ;;
 	out) echo 'out|join' ;;
 	api) echo 'api|join|trace|bpf' ;;

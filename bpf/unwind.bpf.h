@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * One frame after the other up a user stack, by the unwind tables of the code it runs and where
+ * there are none by frame pointers. Nothing is read but copies of the stack: what is not in memory
+ * is left alone, and ends the walk. */
+#ifndef MP_UNWIND_BPF_H
+#define MP_UNWIND_BPF_H
+
+#include "follow.bpf.h"
+#include "shared/unwind.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MP_MAX_RANGES);
+	__type(key, u32);
+	__type(value, struct mp_range);
+} ranges SEC(".maps");
+
+/* space id -> its ranges. User space writes them elsewhere before it changes an entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MP_MAX_TARGETS);
+	__type(key, u32);
+	__type(value, struct mp_span);
+} spans SEC(".maps");
+
+struct bank {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, MP_MAX_BANKS);
+	__type(key, u32);
+	__array(values, struct bank);
+} banks SEC(".maps");
+
+u32 mp_unwind_generation = 0; /* of ranges and tables; what was found in older ones is void */
+
+#define WINDOW	     4096u
+#define WINDOW_FIRST 512u
+#define LOWEST_ADDR  0x10000 /* nothing is mapped below */
+#define MAX_STACK    (64ull << 20) /* a frame further up is none */
+#define FOUND_RULES  512u
+
+/* A rule that was looked up before. */
+struct found_rule {
+	u64 pc, whose;
+	struct mp_rule rule;
+};
+
+struct walk {
+	u64 ip, sp, bp; /* of the frame at hand */
+	u64 first_sp;
+	u64 whose; /* space and generation */
+	u64 regs; /* where all registers of the frame are, 0: not known any more */
+	u32 regs_in_user; /* in the struct ucontext of a signal, else in pt_regs */
+	u32 exact; /* ip is where the thread will go on, else a return address */
+	u32 by_fp; /* the caller was found by frame pointer */
+	u32 expect; /* bytes above first_sp that the thread's last walk needed */
+	u32 extent; /* those this one did */
+	u32 len; /* of window */
+	u64 base; /* address of window */
+	struct mp_rule rule;
+	u8 window[WINDOW];
+	struct found_rule found[FOUND_RULES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct walk);
+} walk_scratch SEC(".maps");
+
+/* Here and below a function that is not static is one the verifier checks by itself, once: inlined,
+ * each depth of stack would be a path of its own through all that follows. */
+
+/* The child executes what its parent does, until user space has looked. */
+static __always_inline void share_ranges(u32 parent, u32 child)
+{
+	struct mp_span *at = bpf_map_lookup_elem(&spans, &parent);
+
+	if (at)
+		bpf_map_update_elem(&spans, &child, at, BPF_ANY);
+}
+
+/* ---- user memory ---- */
+
+/* Copies stack from addr up: a read for each word costs more than all the rest of the walk. As much
+ * as the last walk needed; where that is not all in memory, up to the end of the page. */
+__noinline int read_window(struct walk *w, u64 addr)
+{
+	u32 want, page = MP_PAGE_SIZE - (addr & (MP_PAGE_SIZE - 1));
+	u64 used;
+
+	if (!w)
+		return 0;
+	used = addr - w->first_sp;
+	want = used < w->expect ? w->expect - (u32)used : 0;
+	if (want < WINDOW_FIRST)
+		want = WINDOW_FIRST;
+	if (want > WINDOW)
+		want = WINDOW;
+	w->base = addr;
+	w->len = want;
+	if (!bpf_probe_read_user(w->window, want, (void *)addr))
+		return 1;
+	if (page >= want || page < 8) {
+		w->len = 0;
+		return 0;
+	}
+	w->len = bpf_probe_read_user(w->window, page & (MP_PAGE_SIZE - 1), (void *)addr) ? 0 : page;
+	return w->len != 0;
+}
+
+/* One word of the stack. 0: not in memory. */
+static __always_inline int read_word(struct walk *w, u64 addr, u64 *ret)
+{
+	u64 off = addr - w->base;
+
+	if (w->len < 8 || off > w->len - 8) {
+		if (!read_window(w, addr))
+			return 0;
+		off = 0;
+	}
+	if (off > WINDOW - 8)
+		return 0;
+	*ret = *(u64 *)(w->window + off);
+	if (addr - w->first_sp < (64u << 10))
+		w->extent = addr - w->first_sp + 8;
+	return 1;
+}
+
+static __always_inline int is_addr(u64 v)
+{
+	return v >= LOWEST_ADDR && v < (1ull << 56);
+}
+
+/* ---- tables ---- */
+
+/* The number of the last row that begins at or before off, from 1; 0: none. */
+__noinline u32 search_rows(u32 bank, u32 first, u32 nr, u32 off)
+{
+	void *cells = bpf_map_lookup_elem(&banks, &bank);
+	u32 lo = 0, hi = nr, i, mid;
+	u64 *cell;
+
+	if (!cells)
+		return 0;
+	for (i = 0; i < 24 && lo < hi; i++) {
+		mid = first + lo + (hi - lo) / 2;
+		cell = bpf_map_lookup_elem(cells, &mid);
+		if (!cell)
+			return 0;
+		mid -= first;
+		if ((u32)*cell <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+__noinline int load_rule(struct walk *w, u32 bank, u32 rules, u32 row)
+{
+	void *cells = bpf_map_lookup_elem(&banks, &bank);
+	u32 at;
+	u64 *cell;
+
+	if (!w || !cells)
+		return 0;
+	cell = bpf_map_lookup_elem(cells, &row);
+	if (!cell)
+		return 0;
+	at = rules + (u32)(*cell >> 32) * MP_RULE_CELLS;
+	cell = bpf_map_lookup_elem(cells, &at);
+	if (!cell)
+		return 0;
+	((u64 *)&w->rule)[0] = *cell;
+	at++;
+	cell = bpf_map_lookup_elem(cells, &at);
+	if (!cell)
+		return 0;
+	((u64 *)&w->rule)[1] = *cell;
+	return 1;
+}
+
+/* The number of the range that pc is in, MP_MAX_RANGES when in none. */
+__noinline u32 search_ranges(u32 space, u64 pc)
+{
+	struct mp_span *span = bpf_map_lookup_elem(&spans, &space);
+	u32 lo, hi, end, i, mid;
+	struct mp_range *r;
+
+	if (!span)
+		return MP_MAX_RANGES;
+	lo = span->first;
+	end = hi = lo + span->nr;
+	for (i = 0; i < 16 && lo < hi; i++) {
+		mid = lo + (hi - lo) / 2;
+		r = bpf_map_lookup_elem(&ranges, &mid);
+		if (!r)
+			return MP_MAX_RANGES;
+		if (r->end <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	r = bpf_map_lookup_elem(&ranges, &lo);
+	return r && lo < end && pc >= r->start && pc < r->end ? lo : MP_MAX_RANGES;
+}
+
+__noinline int search_rule(struct walk *w, u64 pc)
+{
+	struct mp_range *r;
+	u32 at, row;
+	u64 off;
+
+	if (!w)
+		return 0;
+	((u64 *)&w->rule)[0] = 0;
+	((u64 *)&w->rule)[1] = 0;
+	at = search_ranges(w->whose >> 32, pc);
+	r = bpf_map_lookup_elem(&ranges, &at);
+	if (!r || !r->nr_rows)
+		return 0;
+	off = pc - r->bias;
+	row = off >> 32 ? 0 : search_rows(r->bank, r->rows, r->nr_rows, off);
+	return row ? load_rule(w, r->bank, r->rules, r->rows + row - 1) : 0;
+}
+
+/* Leaves the rule for pc in w->rule. The code of a program's faults is a few hundred places. */
+static __always_inline void find_rule(struct walk *w, u64 pc)
+{
+	struct found_rule *f = &w->found[(pc ^ pc >> 9) % FOUND_RULES];
+
+	if (f->pc == pc && f->whose == w->whose) {
+		w->rule = f->rule;
+		return;
+	}
+	search_rule(w, pc);
+	f->pc = pc;
+	f->whose = w->whose;
+	f->rule = w->rule;
+}
+
+/* ---- a step ---- */
+
+/* Where registers lie, in words, by DWARF number. */
+const u8 mp_in_pt_regs[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
+const u8 mp_in_ucontext[16] = {18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 11, 12};
+
+/* A register by its DWARF number, of a frame all of whose registers are known. */
+__noinline u64 other_register(struct walk *w, u32 reg)
+{
+	u64 v = 0;
+
+	if (!w || !w->regs || reg > 15)
+		return 0;
+	if (w->regs_in_user)
+		bpf_probe_read_user(&v, 8, (void *)(w->regs + mp_in_ucontext[reg] * 8));
+	else
+		bpf_probe_read_kernel(&v, 8, (void *)(w->regs + mp_in_pt_regs[reg] * 8));
+	return v;
+}
+
+/* From the handler's frame to the one it interrupted. */
+static __always_inline int step_signal(struct walk *w)
+{
+	u64 at = w->sp, ip, sp, bp;
+
+	if (!read_word(w, at + MP_UC_BP, &bp) || !read_word(w, at + MP_UC_SP, &sp) ||
+	    !read_word(w, at + MP_UC_IP, &ip) || !is_addr(ip))
+		return MP_STACK_CUT;
+	w->ip = ip;
+	w->sp = sp;
+	w->bp = bp;
+	w->regs = at;
+	w->regs_in_user = 1;
+	w->exact = 1;
+	return MP_STACK_GOES_ON;
+}
+
+/* What is no frame pointer is not read: code without them leaves any value in the register, and a
+ * refused read is a page fault of the kernel, dearer than everything else here. */
+static __always_inline int step_fp(struct walk *w)
+{
+	u64 fp = w->bp, bp, ip;
+
+	w->by_fp = 1;
+	if (!fp)
+		return MP_STACK_WHOLE;
+	if (!is_addr(fp) || fp % 8 || (!w->rule.keeps_fp && fp - w->sp > MAX_STACK))
+		return MP_STACK_CUT;
+	if (!read_word(w, fp, &bp) || !read_word(w, fp + 8, &ip))
+		return MP_STACK_CUT;
+	if (!is_addr(ip))
+		return ip ? MP_STACK_CUT : MP_STACK_WHOLE;
+	w->ip = ip;
+	w->bp = bp;
+	w->sp = fp + 16;
+	return MP_STACK_GOES_ON;
+}
+
+static __always_inline int find_cfa(struct walk *w, u64 *ret)
+{
+	const struct mp_rule *r = &w->rule;
+	u64 at;
+
+	switch (r->cfa) {
+	case MP_CFA_SP:
+		*ret = w->sp + (s64)r->cfa_off;
+		return 1;
+	case MP_CFA_BP:
+		*ret = w->bp + (s64)r->cfa_off;
+		return 1;
+	case MP_CFA_PLT:
+		*ret = w->sp + (s64)r->cfa_off + ((s64)(w->ip & 15) >= r->cfa_add ? 8 : 0);
+		return 1;
+	case MP_CFA_REG:
+		*ret = other_register(w, r->reg) + (s64)r->cfa_off;
+		return 1;
+	case MP_CFA_SP_MEM:
+	case MP_CFA_BP_MEM:
+		at = (r->cfa == MP_CFA_SP_MEM ? w->sp : w->bp) + (s64)r->cfa_off;
+		if (at - w->sp > MAX_STACK || !read_word(w, at, ret))
+			return 0;
+		*ret += (s64)r->cfa_add;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static __always_inline int step_table(struct walk *w)
+{
+	const struct mp_rule *r = &w->rule;
+	u64 cfa, bp = w->bp, ip;
+
+	if (!find_cfa(w, &cfa))
+		return MP_STACK_CUT;
+	/* Stacks grow down: what is not further up is no caller. */
+	if (cfa - w->sp - 1 >= MAX_STACK)
+		return MP_STACK_CUT;
+	if (r->bp == MP_BP_CFA && !read_word(w, cfa + (s64)r->bp_off, &bp))
+		return MP_STACK_CUT;
+	if (r->bp == MP_BP_BP && !read_word(w, w->bp + (s64)r->bp_off, &bp))
+		return MP_STACK_CUT;
+	if (!read_word(w, cfa + (s64)r->ra_off, &ip))
+		return MP_STACK_CUT;
+	if (!is_addr(ip))
+		return ip ? MP_STACK_CUT : MP_STACK_WHOLE;
+	w->ip = ip;
+	w->bp = bp;
+	w->sp = cfa;
+	return MP_STACK_GOES_ON;
+}
+
+/* To the caller. enum mp_stack_end; unless it goes on, w is of no use any more. */
+__noinline int step(struct walk *w)
+{
+	int end;
+
+	if (!w)
+		return MP_STACK_CUT;
+	w->by_fp = 0;
+	find_rule(w, w->exact ? w->ip : w->ip - 1);
+	if (w->rule.cfa == MP_CFA_LAST)
+		return MP_STACK_WHOLE;
+	if (w->rule.cfa == MP_CFA_SIGNAL)
+		return step_signal(w);
+	/* Tables of code that keeps frame pointers and changes stacks are right in its leaves. */
+	if (w->rule.cfa == MP_CFA_NONE || (w->rule.keeps_fp && !w->exact))
+		end = step_fp(w);
+	else
+		end = step_table(w);
+	w->exact = 0;
+	w->regs = 0;
+	return end;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/capture/clock.h"
+#include "lib/capture/session.h"
+#include "lib/capture/supply.h"
+#include "lib/capture/unwinder.h"
+
+#define SETTLE_NS 5000000000ull
+
+static int watch(void *unwinder, const struct mp_hdr *rec)
+{
+	return unwinder_feed(unwinder, rec);
+}
+
+int supply_open(struct session *s, struct unwinder **ret_u)
+{
+	const struct bank_fds fds = session_banks(s);
+	int err = unwinder_new(&fds, ret_u);
+
+	if (!err)
+		session_watch(s, watch, *ret_u);
+	return err;
+}
+
+int supply_turn(struct session *s, struct unwinder *u)
+{
+	u64 left_out = unwinder_left_out(u);
+	int err = unwinder_turn(u);
+
+	session_count(s, MP_LOSS_TABLES, unwinder_left_out(u) - left_out);
+	session_wake_by(s, unwinder_fd(u));
+	return err;
+}
+
+/* CMD runs within a millisecond of its exec: what it will surely execute is read before. */
+static void expect_command(struct unwinder *u, const char *name)
+{
+	const char *dirs = strchr(name, '/') ? "" : getenv("PATH");
+	char path[4096];
+	int len;
+
+	for (; dirs; dirs = dirs[len] ? dirs + len + 1 : NULL) {
+		len = (int)strcspn(dirs, ":");
+		snprintf(path, sizeof(path), "%.*s%s%s", len, dirs, len ? "/" : "", name);
+		if (!access(path, X_OK)) {
+			unwinder_expect(u, path);
+			break;
+		}
+	}
+	/* The C library and its loader, as a rule. */
+	unwinder_expect_own(u);
+}
+
+int supply_settle(struct session *s, struct unwinder *u, char *const *argv)
+{
+	u64 until = now_ns() + SETTLE_NS;
+	int err;
+
+	if (argv)
+		expect_command(u, argv[0]);
+	err = supply_turn(s, u);
+	while (!err && unwinder_busy(u) && now_ns() < until) {
+		err = session_poll(s, 20);
+		if (!err)
+			err = supply_turn(s, u);
+	}
+	return err;
+}
