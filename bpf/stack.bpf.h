@@ -170,8 +170,8 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		return 0;
 	}
 	t->extent = w->extent;
-	id = mix(0x6d656d70726f76ull, t->space ^ (u64)buf->ev.method << 32 ^
-					      (u64)buf->ev.truncated << 40);
+	id = mix(0x6d656d70726f76ull,
+		 t->space ^ (u64)buf->ev.method << 32 ^ (u64)buf->ev.truncated << 40);
 	id = mix(hash_frames(buf, n, id), top);
 	if (!id)
 		id = 1;

@@ -495,8 +495,13 @@ u64 session_lost(const struct session *s)
 	for (i = 0; i < MP_CLASS_MAX; i++)
 		sum += s->told_misses[i];
 	for (i = 0; i < MP_LOSS_MAX; i++)
-		sum += s->skel->bss->mp_losses[i];
+		sum += i == MP_LOSS_TABLES ? 0 : s->skel->bss->mp_losses[i];
 	return sum;
+}
+
+void session_count(struct session *s, enum mp_loss_cause cause, u64 count)
+{
+	__atomic_fetch_add(&s->skel->bss->mp_losses[cause], count, __ATOMIC_SEQ_CST);
 }
 
 static int write_loss(struct session *s, u32 space, u32 cause, u32 cls, u64 count)

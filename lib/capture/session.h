@@ -55,6 +55,8 @@ u64 session_events(const struct session *s);
 u64 session_map_bytes(const struct session *s); /* kernel memory of the BPF maps */
 u64 session_lost_rings(const struct session *s); /* for want of room, of the lost */
 u64 session_lost(const struct session *s);
+/* User space has lost something too. */
+void session_count(struct session *s, enum mp_loss_cause cause, u64 count);
 /* LOSS records for what was lost since the last call. */
 int session_write_losses(struct session *s);
 /* Polls until the mapping calls under way now have returned: those that have not by then are a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * Unwind tables of files, built by a child that has nothing to lose (jail.h) while the recorder goes
- * on. What the child says is taken as data of unknown origin. */
+ * Unwind tables of files, built by a child that has nothing to lose (jail.h) while the recorder
+ * goes on. What the child says is taken as data of unknown origin. */
 #ifndef MP_CAPTURE_TABLES_H
 #define MP_CAPTURE_TABLES_H
 

@@ -298,8 +298,10 @@ static int scan_line(struct unwinder *u, struct uspace *s, pid_t tid, char *line
 		return add_code(s, &c);
 	if (line[at] != '/' || !ino)
 		return 0;
-	fd = modules_open_mapped(tid, &(struct mp_ev_vma){.start = start, .end = end, .ino = ino,
-							  .dev = maj << 20 | min}, line + at);
+	fd = modules_open_mapped(
+		tid,
+		&(struct mp_ev_vma){.start = start, .end = end, .ino = ino, .dev = maj << 20 | min},
+		line + at);
 	if (fd < 0)
 		return 0;
 	module = module_of(u, fd);

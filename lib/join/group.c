@@ -37,6 +37,17 @@ int frame_is_plumbing(const struct frame *f)
 	return 0;
 }
 
+const char *frame_label(const struct frame *f, char *buf, size_t len)
+{
+	const char *name = f->module ? strrchr(f->module, '/') : NULL;
+
+	if (f->function)
+		return f->function;
+	name = name ? name + 1 : f->module ? f->module : "unknown";
+	snprintf(buf, len, *name == '[' ? "%s" : "[%s]", name);
+	return buf;
+}
+
 const struct frame *row_own_frame(const struct row *row)
 {
 	u32 i;

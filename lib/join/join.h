@@ -217,6 +217,9 @@ const struct frame *row_own_frame(const struct row *row);
 /* That frame's function, else the innermost function that was really called. NULL unknown. */
 const char *row_function(const struct row *row);
 int frame_is_plumbing(const struct frame *f);
+#define FRAME_LABEL 264
+/* To be printed: the function, else its file in brackets, else [unknown]. */
+const char *frame_label(const struct frame *f, char *buf, size_t len);
 
 void join_free(struct report **r);
 

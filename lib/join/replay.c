@@ -184,8 +184,9 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		if (loss->cause < MP_LOSS_MAX && loss_names[loss->cause]) {
 			r->losses[loss->cause].name = loss_names[loss->cause];
 			r->losses[loss->cause].count += loss->count;
-			/* A missing name changes no number. */
-			r->lost += loss->cause == MP_LOSS_NAMES ? 0 : loss->count;
+			/* A missing name or caller changes no number. */
+			if (loss->cause != MP_LOSS_NAMES && loss->cause != MP_LOSS_TABLES)
+				r->lost += loss->count;
 		}
 		return note_loss(p, rec->space, loss);
 	case MP_EV_MARK:

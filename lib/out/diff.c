@@ -132,13 +132,14 @@ static void cell(FILE *f, int column, int known, double v, int sign)
 
 static void owner(FILE *f, const struct row *row)
 {
+	char label[FRAME_LABEL];
 	u32 i;
 
 	if (row->name)
 		fprintf(f, row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]", row->name);
 	for (i = 0; !row->name && i < row->nr_frames && i < 4; i++)
 		fprintf(f, "%s%s", i ? " < " : "",
-			row->frames[i].function ? row->frames[i].function : "[unknown]");
+			frame_label(&row->frames[i], label, sizeof(label)));
 	fprintf(f, "  (%s)\n", origin_kind_names[row->kind]);
 }
 

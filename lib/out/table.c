@@ -254,6 +254,7 @@ static int has_twin(const struct report *r, size_t at)
 /* lines: where in each function, to tell it from another row. */
 static void owner(FILE *f, const struct row *row, int lines)
 {
+	char label[FRAME_LABEL];
 	u32 i, shown = 0;
 
 	if (row->kind == ORIGIN_PROCESS) {
@@ -269,7 +270,7 @@ static void owner(FILE *f, const struct row *row, int lines)
 
 		if (row->name)
 			break;
-		fprintf(f, "%s%s", shown++ ? " < " : "", fr->function ? fr->function : "[unknown]");
+		fprintf(f, "%s%s", shown++ ? " < " : "", frame_label(fr, label, sizeof(label)));
 		if (lines && fr->line)
 			fprintf(f, ":%u", fr->line);
 		else if (lines && fr->module && !frame_is_plumbing(fr))
@@ -358,6 +359,7 @@ static void folded_name(FILE *f, const char *s)
 int out_folded(FILE *f, const struct report *r, int column)
 {
 	int many = join_is_many(r);
+	char label[FRAME_LABEL];
 	size_t i;
 	u32 j;
 
@@ -376,8 +378,7 @@ int out_folded(FILE *f, const struct report *r, int column)
 		}
 		for (j = row->nr_frames; j-- && !row->name;) {
 			fputc(';', f);
-			folded_name(f, row->frames[j].function ? row->frames[j].function
-							       : "[unknown]");
+			folded_name(f, frame_label(&row->frames[j], label, sizeof(label)));
 		}
 		fprintf(f, " %lld\n", (long long)v);
 	}

@@ -171,8 +171,8 @@ static int grow(void *items, size_t nr, size_t *cap, size_t size)
 	return 0;
 }
 
-/* The number of the CIE at an offset of the section, or -1, or -ENOMEM. The one used last is the one
- * used next in nearly all files. */
+/* The number of the CIE at an offset of the section, or -1, or -ENOMEM. The one used last is the
+ * one used next in nearly all files. */
 static s64 find_cie(struct cfi *c, size_t at)
 {
 	struct reader r = {c->sec->data + at, section_end(c), 0};
@@ -299,8 +299,8 @@ static int plt_expr(struct reader r, struct mp_rule *ret)
 	if (read_uint(&r, 1) != DW_OP_breg7)
 		return 0;
 	off = read_sleb(&r);
-	if (read_uint(&r, 1) != DW_OP_breg16 || read_sleb(&r) ||
-	    read_uint(&r, 1) != DW_OP_lit15 || read_uint(&r, 1) != DW_OP_and)
+	if (read_uint(&r, 1) != DW_OP_breg16 || read_sleb(&r) || read_uint(&r, 1) != DW_OP_lit15 ||
+	    read_uint(&r, 1) != DW_OP_and)
 		return 0;
 	ret->cfa_add = (s16)((s64)read_uint(&r, 1) - DW_OP_lit0);
 	if (ret->cfa_add < 0 || ret->cfa_add > 15 || off < 0 || off > 4096)

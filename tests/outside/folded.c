@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * folded TRACE [COLUMN]: folded stacks, from the installed library alone. */
 #include <stdio.h>
+#include <string.h>
 #include <memprov.h>
 
 static void word(const char *s, const char *none)
 {
 	for (s = s ? s : none; *s; s++)
 		putchar(*s == ';' || *s == '\n' ? ':' : *s);
+}
+
+/* Its function, else [its file]. */
+static void frame(const struct memprov_frame *f)
+{
+	const char *function = memprov_frame_function(f), *module = memprov_frame_module(f);
+	const char *slash = module ? strrchr(module, '/') : NULL;
+
+	if (function || !module || module[0] == '[')
+		return word(function ? function : module, "[unknown]");
+	putchar('['), word(slash ? slash + 1 : module, ""), putchar(']');
 }
 
 int main(int argc, char **argv)
@@ -30,8 +42,7 @@ int main(int argc, char **argv)
 		if (!i)
 			printf(";[%s];", memprov_row_kind(row)), word(memprov_row_name(row), "?");
 		while (i--)
-			putchar(';'), word(memprov_frame_function(memprov_row_frame(row, i)),
-					   "[unknown]");
+			putchar(';'), frame(memprov_row_frame(row, i));
 		printf(" %lld\n", (long long)v.value);
 	}
 	memprov_report_free(&r);
