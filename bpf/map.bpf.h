@@ -7,12 +7,12 @@
 
 #include "stack.bpf.h"
 
-#define PAGE_UP(x)   (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
+#define PAGE_UP(x)    (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
 
 #define PROT_EXEC     4
 #define MAP_ANONYMOUS 0x20
 #define MAP_HUGETLB   0x40000
-#define MREMAP_FIXED 2
+#define MREMAP_FIXED  2
 
 /* mmap rounds a length up to the page size of the pool it asks for: 2 MiB, or named in the flags.
  */

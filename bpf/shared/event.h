@@ -64,7 +64,8 @@ enum mp_unwind {
 	MP_UNWIND_KERNEL = 4, /* the kernel's own walk, by frame pointers */
 };
 enum mp_stack_end {
-	MP_STACK_WHOLE = 0, /* the start of the program or thread, or of the chain of frame pointers */
+	MP_STACK_WHOLE =
+		0, /* the start of the program or thread, or of the chain of frame pointers */
 	MP_STACK_DEEP = 1, /* MP_STACK_DEPTH */
 	MP_STACK_CUT = 2, /* a caller could not be found */
 	MP_STACK_GOES_ON = 3, /* in no record */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include "lib/capture/banks.h"
+#include "lib/capture/clock.h"
 
 #define MAX_BYTES (128ull << 20) /* of all tables */
 #define UNIT	  16u /* ranges are given out in blocks of so many */
@@ -28,14 +28,6 @@ struct banks {
 	u32 cells, used; /* of the last one */
 	u64 bytes;
 };
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 int banks_open(const struct bank_fds *fds, struct banks **ret_b)
 {

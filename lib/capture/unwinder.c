@@ -7,8 +7,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#include "lib/capture/clock.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/picture.h"
 #include "lib/capture/snapshot.h"
@@ -57,14 +57,6 @@ struct unwinder {
 	u32 *building; /* numbers of the modules they are of */
 	u64 started_ns, build_ns, left_out;
 };
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000ull + (u64)ts.tv_nsec;
-}
 
 /* ---- modules ---- */
 
@@ -250,7 +242,7 @@ static struct uspace *new_space(struct unwinder *u, u32 id, pid_t pid)
 	return s;
 }
 
-int unwinder_add(struct unwinder *u, pid_t pid, u32 space)
+static int add(struct unwinder *u, pid_t pid, u32 space)
 {
 	struct uspace *s = new_space(u, space, pid);
 
@@ -404,7 +396,7 @@ static int feed_space(struct unwinder *u, u32 id, const struct mp_ev_space *ev)
 			s->members++;
 		return 0;
 	default:
-		return unwinder_add(u, (pid_t)ev->tgid, id);
+		return add(u, (pid_t)ev->tgid, id);
 	}
 }
 

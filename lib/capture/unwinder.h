@@ -12,8 +12,6 @@ struct unwinder;
 
 int unwinder_new(const struct bank_fds *fds, struct unwinder **ret_u);
 void unwinder_free(struct unwinder **u);
-/* A space that is followed from now on. */
-int unwinder_add(struct unwinder *u, pid_t pid, u32 space);
 /* Takes note of a SPACE, SPACE_END, MAP or UNMAP. 0 or -ENOMEM. */
 int unwinder_feed(struct unwinder *u, const struct mp_hdr *rec);
 /* This file will be executed: its table is built beforehand. */
