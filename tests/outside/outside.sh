@@ -12,7 +12,7 @@ prefix=$build/outside
 rm -rf "$prefix"
 cmake --install "$build" --prefix "$prefix" >/dev/null || fail "cmake --install"
 
-[ "$(wc -l <"$outside/folded.c")" -le 50 ] || fail "folded.c has more than 50 lines"
+[ "$(wc -l <"$outside/folded.c")" -le 55 ] || fail "folded.c has more than 55 lines"
 pc=$(find "$prefix" -name memprov.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 export LD_LIBRARY_PATH=$(pkg-config --variable=libdir memprov)
