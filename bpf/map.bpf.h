@@ -247,7 +247,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	 * to a fixed place after it had moved some of several VMAs (Linux 6.17). Extents are
 	 * unknown until the next walk, and that is a loss with a name. */
 	if ((id == NR_MUNMAP || (id == NR_MREMAP && t->call.args[3] & MREMAP_FIXED)) && failed)
-		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_MAP, t->space);
+		count_loss(MP_LOSS_CALL_HALF, MP_CLASS_MAP, t->space);
 	else if (id == NR_MUNMAP)
 		munmap_exit(t);
 	else if (!failed)
