@@ -31,6 +31,7 @@ start_record
 kill -KILL "$pid"
 await_end() { ! kill -0 "$recorder" 2>/dev/null; }
 await await_end || fail "record outlives its target"
+wait "$recorder" || fail "record exits with $? when its target ends"
 judge "the target died"
 
 rm -f "$trace" "$trace.old"
