@@ -121,7 +121,28 @@ void cost_add(struct cost *c, s64 exact, s64 inferred)
 
 /* ---- origins ---- */
 
-static u64 origin_hash(const struct origin *o)
+/* What tells origins apart. */
+struct owner {
+	enum origin_kind kind;
+	u32 space, name, dev;
+	u64 stack, ino;
+	const char *class_name;
+};
+
+static struct owner owner_of(const struct origin *o)
+{
+	return (struct owner){
+		.kind = o->kind,
+		.space = o->space,
+		.name = o->name,
+		.dev = o->dev,
+		.stack = o->stack,
+		.ino = o->ino,
+		.class_name = o->class_name,
+	};
+}
+
+static u64 owner_hash(const struct owner *o)
 {
 	const char *cls = o->class_name;
 	u64 h = o->stack ^ ((u64)o->space << 32 | o->name) ^ ((u64)o->kind << 56);
@@ -138,6 +159,13 @@ static int same_class(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
+static int is_owner(const struct origin *a, const struct owner *b)
+{
+	return a->kind == b->kind && a->space == b->space && a->stack == b->stack &&
+	       a->name == b->name && a->ino == b->ino && a->dev == b->dev &&
+	       same_class(a->class_name, b->class_name);
+}
+
 int origin_rehash(struct replay *p, u32 size)
 {
 	u32 *hash = calloc(size, sizeof(*hash)), i;
@@ -145,12 +173,11 @@ int origin_rehash(struct replay *p, u32 size)
 	if (!hash)
 		return -ENOMEM;
 	for (i = 1; i < p->nr_origins; i++) {
-		struct origin *o = &p->origins[i];
-		u64 h;
+		struct owner key = owner_of(&p->origins[i]);
+		u64 h = owner_hash(&key);
 
-		if (o->unused)
+		if (p->origins[i].unused)
 			continue;
-		h = origin_hash(o);
 		while (hash[h & (size - 1)])
 			h++;
 		hash[h & (size - 1)] = i;
@@ -159,13 +186,6 @@ int origin_rehash(struct replay *p, u32 size)
 	p->hash = hash;
 	p->hash_size = size;
 	return 0;
-}
-
-static int same_owner(const struct origin *a, const struct origin *b)
-{
-	return a->kind == b->kind && a->space == b->space && a->stack == b->stack &&
-	       a->name == b->name && a->ino == b->ino && a->dev == b->dev &&
-	       same_class(a->class_name, b->class_name);
 }
 
 /* A number nobody has: 0 when memory is short. */
@@ -191,16 +211,16 @@ static u32 new_origin(struct replay *p)
 	return p->nr_origins++;
 }
 
-static u32 find_origin(struct replay *p, const struct origin *key)
+static u32 find_origin(struct replay *p, const struct owner *key)
 {
-	struct space_state *s = space_get(p, key->space);
-	u64 h = origin_hash(key);
+	struct space_state *s;
+	u64 h = owner_hash(key);
 	u32 i = 0;
 
 	if (p->nr_origins * 2 < p->hash_size ||
 	    !origin_rehash(p, p->hash_size ? p->hash_size * 2 : 1024)) {
 		for (; (i = p->hash[h & (p->hash_size - 1)]); h++)
-			if (same_owner(&p->origins[i], key))
+			if (is_owner(&p->origins[i], key))
 				return i;
 		i = new_origin(p);
 	}
@@ -208,9 +228,18 @@ static u32 find_origin(struct replay *p, const struct origin *key)
 		p->err = -ENOMEM;
 		return 0;
 	}
-	p->origins[i] = *key;
-	p->origins[i].pid = s ? s->pid : 0;
-	p->origins[i].comm = s ? s->comm : NULL;
+	s = space_get(p, key->space);
+	p->origins[i] = (struct origin){
+		.kind = key->kind,
+		.space = key->space,
+		.name = key->name,
+		.dev = key->dev,
+		.stack = key->stack,
+		.ino = key->ino,
+		.class_name = key->class_name,
+		.pid = s ? s->pid : 0,
+		.comm = s ? s->comm : NULL,
+	};
 	p->hash[h & (p->hash_size - 1)] = i;
 	return i;
 }
@@ -218,18 +247,18 @@ static u32 find_origin(struct replay *p, const struct origin *key)
 u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,
 	       const char *class_name)
 {
-	const struct origin key = {.kind = kind,
-				   .space = space,
-				   .stack = stack,
-				   .name = name,
-				   .class_name = class_name};
+	const struct owner key = {.kind = kind,
+				  .space = space,
+				  .stack = stack,
+				  .name = name,
+				  .class_name = class_name};
 
 	return find_origin(p, &key);
 }
 
 u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const struct mp_ev_vma *v)
 {
-	const struct origin key = {
+	const struct owner key = {
 		.kind = kind, .space = space, .name = v->name, .ino = v->ino, .dev = v->dev};
 
 	return find_origin(p, &key);
@@ -238,16 +267,13 @@ u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const s
 /* A forked space inherits mappings and their owners; what it holds of them is its own row. */
 u32 origin_in(struct replay *p, u32 origin, u32 space)
 {
-	const struct origin *o = &p->origins[origin];
-	const struct origin key = {.kind = o->kind,
-				   .space = space,
-				   .stack = o->stack,
-				   .name = o->name,
-				   .ino = o->ino,
-				   .dev = o->dev,
-				   .class_name = o->class_name};
+	struct owner key;
 
-	return o->space == space ? origin : find_origin(p, &key);
+	if (p->origins[origin].space == space)
+		return origin;
+	key = owner_of(&p->origins[origin]);
+	key.space = space;
+	return find_origin(p, &key);
 }
 
 /* Place of a space's number in the index, or of the hole where it would be. */
@@ -432,7 +458,7 @@ static int grow_down(struct replay *p, u32 space, u64 addr)
 	return ledger_map(p->ledger, space, addr, iv.start, iv.origin);
 }
 
-static int on_fault(struct replay *p, const struct mp_hdr *rec)
+int join_fault(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_fault *ev = trace_body(rec, fault);
 	u32 fault, owner = 0, fresh = 0, fresh_block;
@@ -505,7 +531,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_REMAP:
 		return on_remap(p, rec);
 	case MP_EV_FAULT:
-		return on_fault(p, rec);
+		return join_fault(p, rec);
 	case MP_EV_ADVISE:
 		return on_advise(p, rec);
 	case MP_EV_WALK:

@@ -198,8 +198,8 @@ static inline int report_complete(const struct report *r)
 	return r->end >= 0 && r->end != MP_END_SIZE;
 }
 
-/* Join what a reader has in front of it; takes the reader, also on failure. 0 or -errno as
- * trace_reader_next. */
+/* Join the file of a reader that has returned nothing yet; takes the reader, also on failure. 0 or
+ * -errno as trace_reader_next. */
 int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r);
 /* Read a trace and join it. 0 or -errno as trace_reader_open and trace_reader_next. */
 int join_file(const char *path, enum owner_mode owner, struct report **ret_r);

@@ -17,31 +17,70 @@ static const char *const loss_names[MP_LOSS_MAX] = {
 
 /* ---- gathering ---- */
 
-int store_keep(struct store *s, const struct mp_hdr *rec)
+static int make_room(struct store *s, size_t nr, size_t len)
 {
-	if (s->nr == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 4096;
-		struct item *items = realloc(s->items, cap * sizeof(*items));
+	if (s->nr + nr > s->cap) {
+		size_t cap = s->cap ? s->cap : 4096;
+		struct item *items;
 
+		while (cap < s->nr + nr)
+			cap *= 2;
+		items = realloc(s->items, cap * sizeof(*items));
 		if (!items)
 			return -ENOMEM;
 		s->items = items;
 		s->cap = cap;
 	}
-	if (s->len + rec->size > s->room) {
-		size_t room = s->room ? s->room * 2 : 1u << 20;
-		u8 *arena = realloc(s->arena, room);
+	if (s->len + len > s->room) {
+		size_t room = s->room ? s->room : 1u << 20;
+		u8 *arena;
 
+		while (room < s->len + len)
+			room *= 2;
+		arena = realloc(s->arena, room);
 		if (!arena)
 			return -ENOMEM;
 		s->arena = arena;
 		s->room = room;
 	}
-	memcpy(s->arena + s->len, rec, rec->size);
-	s->items[s->nr].seq = rec->seq;
-	s->items[s->nr++].at = s->len;
-	s->len += rec->size;
 	return 0;
+}
+
+int store_keep_all(struct store *s, const struct mp_hdr *first, u32 nr)
+{
+	const u8 *rec = (const u8 *)first;
+	size_t size = first->size;
+	u32 i;
+
+	if (make_room(s, nr, nr * size))
+		return -ENOMEM;
+	memcpy(s->arena + s->len, rec, nr * size);
+	for (i = 0; i < nr; i++, rec += size, s->len += size)
+		s->items[s->nr++] =
+			(struct item){.seq = ((const struct mp_hdr *)rec)->seq, .at = s->len};
+	return 0;
+}
+
+int store_keep(struct store *s, const struct mp_hdr *rec)
+{
+	return store_keep_all(s, rec, 1);
+}
+
+int store_drop(struct store *s, size_t n)
+{
+	struct store rest = {0};
+	size_t i;
+	int err = 0;
+
+	if (n == s->nr) {
+		s->nr = s->len = 0;
+		return 0;
+	}
+	for (i = n; i < s->nr && !err; i++)
+		err = store_keep(&rest, store_rec(s, i));
+	store_release(s);
+	*s = rest;
+	return err;
 }
 
 void store_release(struct store *s)
@@ -69,17 +108,22 @@ static int note_late(struct replay *p, const struct mp_hdr *rec)
 	}
 }
 
+void note_seen(struct replay *p, const struct mp_hdr *rec)
+{
+	if (rec->time_ns && (!p->first_ns || rec->time_ns < p->first_ns))
+		p->first_ns = rec->time_ns;
+	if (rec->time_ns > p->last_ns)
+		p->last_ns = rec->time_ns;
+	p->r->mp_events++;
+}
+
 int replay_feed(struct replay *p, const struct mp_hdr *rec)
 {
 	int err = 0;
 
 	if (rec->type == MP_EV_STRING)
 		return 0;
-	if (rec->time_ns && (!p->first_ns || rec->time_ns < p->first_ns))
-		p->first_ns = rec->time_ns;
-	if (rec->time_ns > p->last_ns)
-		p->last_ns = rec->time_ns;
-	p->r->mp_events++;
+	note_seen(p, rec);
 	if (rec->type == MP_EV_STACK || rec->type == MP_EV_SYMBOL)
 		return store_keep(&p->named, rec);
 	if (rec->seq <= p->applied)
@@ -266,6 +310,9 @@ static int run(struct replay *p, size_t n)
 		const struct mp_hdr *rec = replay_rec(p, i);
 		const struct mp_ev_walk *w = trace_body(rec, walk);
 
+		err = stream_until(p, rec->seq);
+		if (err)
+			break;
 		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
 			err = shape_walk(p, i);
@@ -285,25 +332,9 @@ static int run(struct replay *p, size_t n)
 		if (!err && rec->type == MP_EV_WALK && w->end)
 			err = walk_finish(p, rec->space, w->id == final);
 	}
+	if (!err)
+		err = stream_until(p, ~0ull);
 	return err ? err : p->err;
-}
-
-/* Drops the first n records. */
-static int drop(struct replay *p, size_t n)
-{
-	struct store rest = {0};
-	size_t i;
-	int err = 0;
-
-	if (n == p->pending.nr) {
-		p->pending.nr = p->pending.len = 0;
-		return 0;
-	}
-	for (i = n; i < p->pending.nr && !err; i++)
-		err = store_keep(&rest, replay_rec(p, i));
-	store_release(&p->pending);
-	p->pending = rest;
-	return err;
 }
 
 int replay_step(struct replay *p, u64 seq)
@@ -322,7 +353,7 @@ int replay_step(struct replay *p, u64 seq)
 		err = memcg_rows(p);
 	p->applied = seq;
 	if (!err)
-		err = drop(p, n);
+		err = store_drop(&p->pending, n);
 	return err || !p->open ? err : sweep(p);
 }
 
@@ -463,6 +494,7 @@ void replay_free(struct replay **pp)
 	ledger_free(&p->ledger);
 	store_release(&p->pending);
 	store_release(&p->named);
+	store_release(&p->stream.window);
 	names_release(p);
 	join_free(&p->r);
 	free(p->origins);
@@ -493,10 +525,16 @@ int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report
 	const struct mp_hdr *rec;
 	int n = 0, err = replay_new(owner, text_of, reader, &p);
 
+	trace_reader_leave_out(reader, MP_EV_FAULT);
 	while (!err && (n = trace_reader_next(reader, &rec)) > 0)
 		err = replay_feed(p, rec);
 	if (!err)
-		err = n < 0 ? n : replay_step(p, ~0ull);
+		err = n < 0 ? n : trace_reader_again(reader);
+	if (!err) {
+		p->stream.reader = reader;
+		p->stream.floor = trace_reader_floor(reader);
+		err = replay_step(p, ~0ull);
+	}
 	if (!err)
 		err = replay_report(p, ret_r);
 	replay_free(&p);

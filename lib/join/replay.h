@@ -92,6 +92,16 @@ struct store {
 	size_t nr, cap;
 };
 
+/* Faults, which are most of a file, are not gathered: the second pass over it brings them while the
+ * other records are applied, with a window in which they are put in order. */
+struct stream {
+	struct trace_reader *reader; /* NULL: faults come with the others */
+	struct store window;
+	size_t next; /* of the window, to be applied */
+	u64 floor; /* nothing below comes any more */
+	int done;
+};
+
 /* order.c: by seq. The array may move; what was reserved behind nr is then gone. */
 int order_items(struct item **items, size_t nr, size_t *cap);
 
@@ -124,6 +134,7 @@ struct replay {
 	const void *text_ctx;
 	struct store pending; /* records not yet applied */
 	struct store named; /* STACK and SYMBOL, for good */
+	struct stream stream;
 	struct name_index names;
 	u64 applied; /* every record up to this number was */
 	int open; /* more may come */
@@ -179,7 +190,12 @@ static inline const char *replay_text(const struct replay *p, u32 id)
 
 /* replay.c */
 int store_keep(struct store *s, const struct mp_hdr *rec); /* a copy */
+/* nr records of one size behind each other. */
+int store_keep_all(struct store *s, const struct mp_hdr *first, u32 nr);
+int store_drop(struct store *s, size_t n); /* the first n */
 void store_release(struct store *s);
+/* What a record says of the recording just by being there. */
+void note_seen(struct replay *p, const struct mp_hdr *rec);
 int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss);
 /* A space that is born bears the losses that concern every space. */
 void losses_before(const struct replay *p, struct space_state *s);
@@ -203,12 +219,16 @@ u64 leaving_until(const struct replay *p, u32 space, u64 at, u64 end);
 /* The owner of a range that is being unmapped, who has it again until then; 0 none. */
 u32 still_leaving(struct replay *p, u32 space, u64 start, u64 end);
 
+/* stream.c: applies the faults up to this number. */
+int stream_until(struct replay *p, u64 seq);
+
 /* sweep.c: after a step of a recording that goes on. */
 int sweep(struct replay *p);
 
 /* join.c: everything but a walk's contents. */
 u32 map_origin(struct replay *p, const struct mp_hdr *map);
 int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk);
+int join_fault(struct replay *p, const struct mp_hdr *rec);
 
 /* Number of the origin with this key, made on first use. 0: -ENOMEM in p->err. */
 u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u32 name,

@@ -22,8 +22,9 @@ static struct space *space_find(const struct ledger *l, u32 id)
 	return s;
 }
 
-static struct view view_get(const struct space *s)
+static struct view view_get(struct ledger *l, struct space *s)
 {
+	s->edit = ++l->edits;
 	node_get(s->view.intervals);
 	node_get(s->view.pages);
 	return s->view;
@@ -162,8 +163,9 @@ int ledger_space_new(struct ledger *l, u32 space, u32 parent)
 	if (!s)
 		return -ENOMEM;
 	s->id = space;
+	s->edit = ++l->edits;
 	if (p)
-		s->view = view_get(p);
+		s->view = view_get(l, p);
 	s->next = l->spaces[space % SPACE_BUCKETS];
 	l->spaces[space % SPACE_BUCKETS] = s;
 	return 0;
@@ -199,7 +201,7 @@ int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
 		return -EINVAL;
 	if (!s)
 		return -ENOENT;
-	v = view_get(s);
+	v = view_get(l, s);
 	return view_commit(&l->heap, s, &v, view_map(&l->heap, &v, start, end, origin));
 }
 
@@ -212,7 +214,7 @@ int ledger_unmap(struct ledger *l, u32 space, u64 start, u64 end)
 		return -EINVAL;
 	if (!s)
 		return -ENOENT;
-	v = view_get(s);
+	v = view_get(l, s);
 	return view_commit(&l->heap, s, &v, view_unmap(&l->heap, &v, start, end));
 }
 
@@ -243,7 +245,7 @@ int ledger_remap(struct ledger *l, u32 space, u64 old_start, u64 old_len, u64 ne
 		return -EINVAL;
 	if (!s)
 		return -ENOENT;
-	v = view_get(s);
+	v = view_get(l, s);
 	if (old_len > keep)
 		err = view_unmap(&l->heap, &v, old_start + keep, old_start + old_len);
 	if (!err && keep && old_start != new_start)
@@ -253,12 +255,41 @@ int ledger_remap(struct ledger *l, u32 space, u64 old_start, u64 old_len, u64 ne
 	return view_commit(&l->heap, s, &v, err);
 }
 
+/* What is known of the block. */
+static struct near *near_of(struct ledger *l, const struct space *s, u64 block)
+{
+	struct near *set = l->near[block % NEAR_SETS], old = set[0];
+
+	if (old.edit == s->edit && old.block && old.block->key == block)
+		return set;
+	set[0] = set[1];
+	set[1] = old;
+	if (set[0].edit != s->edit)
+		set[0] = (struct near){.edit = s->edit};
+	return set;
+}
+
+/* The interval at addr, or NULL. */
+static struct node *interval_at(const struct space *s, struct near *near, u64 addr)
+{
+	struct node *n = near->interval;
+
+	if (n && n->key <= addr && addr < n->end)
+		return n;
+	n = iv_next(s->view.intervals, addr);
+	if (!n || n->key > addr)
+		return NULL;
+	near->interval = n;
+	return n;
+}
+
 int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_origin,
 		 u32 *ret_origin, u32 *ret_new_pages)
 {
 	struct space *s = space_find(l, space);
 	u32 origin, new_pages = 0;
 	u64 first, last;
+	struct near *near;
 	struct node *n;
 	struct view v;
 	int err;
@@ -268,8 +299,9 @@ int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_ori
 		return -EINVAL;
 	if (!s)
 		return -ENOENT;
-	n = iv_next(s->view.intervals, addr);
-	if (!n || n->key > addr)
+	near = near_of(l, s, addr / MP_PAGE_SIZE / BLOCK_PAGES);
+	n = interval_at(s, near, addr);
+	if (!n)
 		return 0;
 	origin = n->origin;
 	first = addr / MP_PAGE_SIZE >> order << order;
@@ -278,9 +310,10 @@ int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_ori
 		first = n->key / MP_PAGE_SIZE;
 	if (last > n->end / MP_PAGE_SIZE)
 		last = n->end / MP_PAGE_SIZE;
-	err = pages_set_private(&l->heap, &s->view.pages, first, last, fault_origin, &new_pages);
+	err = pages_set_private(&l->heap, &s->view.pages, &near->block, first, last, fault_origin,
+				&new_pages);
 	if (err == 0) {
-		v = view_get(s);
+		v = view_get(l, s);
 		err = pages_set(&l->heap, &v.pages, first, last, fault_origin, &new_pages);
 		err = view_commit(&l->heap, s, &v, err);
 	}
@@ -301,7 +334,7 @@ int ledger_discard(struct ledger *l, u32 space, u64 start, u64 end)
 		return -EINVAL;
 	if (!s)
 		return -ENOENT;
-	v = view_get(s);
+	v = view_get(l, s);
 	err = pages_discard(&l->heap, &v.pages, start / MP_PAGE_SIZE, end / MP_PAGE_SIZE);
 	return view_commit(&l->heap, s, &v, err);
 }

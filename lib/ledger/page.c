@@ -83,15 +83,25 @@ static u32 block_edit(const struct node *n, enum edit edit, u32 a, u32 b, u32 or
 	return hit;
 }
 
+static size_t chunk_size(u32 cap)
+{
+	return sizeof(struct chunk) + cap * sizeof(struct run);
+}
+
+/* Room for n runs and a few more. */
+static u32 chunk_cap(u32 n)
+{
+	return min_u32((n + n / 8 + 1) & ~1u, BLOCK_PAGES);
+}
+
 static struct chunk *chunk_new(struct heap *h, u32 n)
 {
-	u32 cap = min_u32((n + n / 8 + 1) & ~1u, BLOCK_PAGES);
-	struct chunk *c = heap_alloc(h, sizeof(*c) + cap * sizeof(c->runs[0]));
+	struct chunk *c = heap_alloc(h, chunk_size(chunk_cap(n)));
 
 	if (!c)
 		return NULL;
 	c->refs = 1;
-	c->cap = cap;
+	c->cap = chunk_cap(n);
 	return c;
 }
 
@@ -159,8 +169,20 @@ static u32 runs_before(const struct run *r, u32 n, u32 at)
 	return lo;
 }
 
+/* Room for half as many runs again, since they come one by one, in a chunk that is nobody else's.
+ * NULL where there is none to be had: c is as before. */
+static struct chunk *chunk_grow(struct heap *h, struct chunk *c)
+{
+	u32 cap = chunk_cap(c->n + c->n / 2);
+	struct chunk *more = heap_grow(h, c, chunk_size(c->cap), chunk_size(cap));
+
+	if (more)
+		more->cap = cap;
+	return more;
+}
+
 /* One page that no run holds, without rewriting the others. Returns 0 where that is not enough. */
-static int block_insert(struct node *n, u32 at, u32 origin)
+static int block_insert(struct heap *h, struct node *n, u32 at, u32 origin)
 {
 	struct chunk *c = n->scattered ? n->chunk : NULL;
 	struct run *r = c ? c->runs : &n->run;
@@ -180,33 +202,40 @@ static int block_insert(struct node *n, u32 at, u32 origin)
 		r[i].len++;
 		return 1;
 	}
-	if (!c || c->n == c->cap)
+	if (c && c->n == c->cap)
+		c = chunk_grow(h, c);
+	if (!c)
 		return 0;
+	n->chunk = c;
+	r = c->runs;
 	memmove(&r[i + 1], &r[i], (count - i) * sizeof(*r));
 	r[i] = (struct run){.first = (u16)at, .len = 1, .origin = origin};
 	c->n++;
 	return 1;
 }
 
-static int block_add_private(struct heap *h, struct node **root, u64 key, struct run run)
+static int block_add_private(struct heap *h, struct node **root, u64 key, struct run run,
+			     struct node **ret_n)
 {
 	struct node *n = node_new(h, key);
 
 	if (!n)
 		return -ENOMEM;
 	n->run = run;
-	if (treap_add_private(h, root, n))
+	if (treap_add_private(h, root, n)) {
+		*ret_n = n;
 		return 1;
+	}
 	node_put(h, n);
 	return 0;
 }
 
-int pages_set_private(struct heap *h, struct node **root, u64 first, u64 last, u32 origin,
-		      u32 *new_pages)
+int pages_set_private(struct heap *h, struct node **root, struct node **near, u64 first, u64 last,
+		      u32 origin, u32 *new_pages)
 {
 	u64 key = first / BLOCK_PAGES;
 	u32 a = first % BLOCK_PAGES, len = (u32)(last - first), hit = 0;
-	struct node *n = *root;
+	struct node *n = *near && (*near)->key == key ? *near : *root;
 	struct scratch s;
 	int err;
 
@@ -216,12 +245,14 @@ int pages_set_private(struct heap *h, struct node **root, u64 first, u64 last, u
 		n = key < n->key ? n->left : n->right;
 	if (n && n->refs != 1)
 		return 0;
+	if (n)
+		*near = n;
 	if (!n) {
-		err = block_add_private(h, root, key,
-					(struct run){.first = a, .len = len, .origin = origin});
+		err = block_add_private(
+			h, root, key, (struct run){.first = a, .len = len, .origin = origin}, near);
 		if (err <= 0)
 			return err;
-	} else if (len != 1 || !block_insert(n, a, origin)) {
+	} else if (len != 1 || !block_insert(h, n, a, origin)) {
 		hit = block_edit(n, EDIT_SET, a, a + len, origin, &s);
 		err = block_store(h, n, &s);
 		if (err)

@@ -15,9 +15,10 @@ u32 pages_get(struct node *root, u64 page);
 /* *new_pages grows by the pages in [first, last) that were never faulted. */
 int pages_set(struct heap *h, struct node **root, u64 first, u64 last, u32 origin, u32 *new_pages);
 /* pages_set() inside a block that is not shared, or not there yet: 1 done with nothing copied, 0
- * not possible, -ENOMEM and nothing changed. */
-int pages_set_private(struct heap *h, struct node **root, u64 first, u64 last, u32 origin,
-		      u32 *new_pages);
+ * not possible, -ENOMEM and nothing changed. *near is such a block of the tree, looked at first, or
+ * NULL; afterwards it is the block that was set. */
+int pages_set_private(struct heap *h, struct node **root, struct node **near, u64 first, u64 last,
+		      u32 origin, u32 *new_pages);
 int pages_discard(struct heap *h, struct node **root, u64 first, u64 last);
 /* Takes [first, last) out of *root. */
 int pages_cut(struct heap *h, struct node **root, u64 first, u64 last, struct node **ret_cut);

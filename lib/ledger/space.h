@@ -17,12 +17,25 @@ struct view {
 struct space {
 	struct space *next;
 	struct view view;
+	u64 edit; /* number of the last edit that may have moved nodes */
 	u32 id;
+};
+
+#define NEAR_SETS 32
+
+/* Where the latest faults were: threads that fault at the same time go on where each was before. A
+ * node that was found over nodes of one reference stays what it is until the view is edited, and
+ * faults by this way only add blocks. */
+struct near {
+	u64 edit; /* the space's, when this was found */
+	struct node *interval, *block;
 };
 
 struct ledger {
 	struct heap heap;
 	struct space *spaces[SPACE_BUCKETS];
+	struct near near[NEAR_SETS][2]; /* the latest in front */
+	u64 edits;
 };
 
 #endif

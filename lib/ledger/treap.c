@@ -18,6 +18,18 @@ void *heap_alloc(struct heap *h, size_t size)
 	return p;
 }
 
+void *heap_grow(struct heap *h, void *p, size_t size, size_t to)
+{
+	void *more;
+
+	if (h->bytes + to - size > h->limit)
+		return NULL;
+	more = realloc(p, to);
+	if (more)
+		h->bytes += to - size;
+	return more;
+}
+
 void heap_free(struct heap *h, void *p, size_t size)
 {
 	if (!p)

@@ -47,6 +47,7 @@ struct node {
 };
 
 void *heap_alloc(struct heap *h, size_t size);
+void *heap_grow(struct heap *h, void *p, size_t size, size_t to); /* NULL: p is as before */
 void heap_free(struct heap *h, void *p, size_t size);
 
 void chunk_put(struct heap *h, struct chunk *c);

@@ -9,7 +9,7 @@
 
 struct batch {
 	u32 nr, next;
-	u32 size; /* of a record without its tail */
+	u32 size; /* of a record without its tail; 0: they are not decoded */
 	u8 *rec;
 	struct tf_cursor tail;
 };
@@ -17,6 +17,9 @@ struct batch {
 struct tf_decoder {
 	const u8 *types;
 	u32 nr, next;
+	u16 bulk;
+	bool only_bulk;
+	u64 lowest; /* number of a bulk record */
 	u8 *arena; /* of all batches */
 	size_t cap;
 	struct batch batch[TF_TYPES];
@@ -38,6 +41,28 @@ void tf_decoder_free(struct tf_decoder *d)
 	free(d);
 }
 
+void tf_decoder_select(struct tf_decoder *d, u16 bulk, bool only)
+{
+	d->bulk = bulk;
+	d->only_bulk = only;
+}
+
+u64 tf_decoder_lowest(const struct tf_decoder *d)
+{
+	return d->lowest;
+}
+
+static bool selected(const struct tf_decoder *d, unsigned int type)
+{
+	return !d->bulk || (type == d->bulk) == d->only_bulk;
+}
+
+u32 tf_decoder_bulk(const struct tf_decoder *d, const struct mp_hdr **ret_first)
+{
+	*ret_first = (const struct mp_hdr *)d->batch[d->bulk].rec;
+	return d->batch[d->bulk].nr;
+}
+
 /* Where the values of a column go: the first, how far it is to the next, how wide they are and how
  * many of their bytes are kept. */
 struct dest {
@@ -47,11 +72,11 @@ struct dest {
 	u8 size, kept;
 };
 
-static inline void store(const struct dest *to, u32 i, u64 v)
+static inline void store(struct dest to, u32 i, u8 kept, u64 v)
 {
-	u8 *at = to->at + to->stride * i;
+	u8 *at = to.at + to.stride * i;
 
-	switch (to->kept) {
+	switch (kept) {
 	case 8:
 		memcpy(at, &v, 8);
 		break;
@@ -66,76 +91,97 @@ static inline void store(const struct dest *to, u32 i, u64 v)
 	}
 }
 
-static bool get_deltas(struct tf_cursor *c, const struct dest *to)
+/* The loops below take all by value, so that it stays in registers whatever is stored, and are
+ * compiled once for each width: kept is a constant in each. */
+#define LOOP static __attribute__((always_inline)) inline bool
+
+LOOP get_deltas(struct tf_cursor c, struct dest to, u8 kept)
 {
 	u64 prev = 0;
 	u32 i;
 
-	for (i = 0; i < to->nr; i++) {
-		if (!get_delta(c, &prev, to->size))
+	for (i = 0; i < to.nr; i++) {
+		/* Most fields of most records are as in the one before. */
+		for (; i < to.nr && c.p < c.end && !*c.p; i++, c.p++)
+			store(to, i, kept, prev);
+		if (i == to.nr)
+			break;
+		if (!get_delta(&c, &prev, to.size))
 			return false;
-		store(to, i, prev);
+		store(to, i, kept, prev);
 	}
-	return true;
+	return c.p == c.end;
 }
 
-static bool get_deltas_tid(struct tf_decoder *d, struct tf_cursor *c, const struct dest *to)
+LOOP get_deltas_tid(struct tf_decoder *d, struct tf_cursor c, struct dest to, u8 kept)
 {
 	u32 i;
 
 	memset(d->tid, 0, sizeof(d->tid));
-	for (i = 0; i < to->nr; i++) {
+	for (i = 0; i < to.nr; i++) {
 		u64 *prev = &d->tid[d->key[i]];
 
-		if (!get_delta(c, prev, to->size))
+		if (!get_delta(&c, prev, to.size))
 			return false;
-		store(to, i, *prev);
+		store(to, i, kept, *prev);
 	}
-	return true;
+	return c.p == c.end;
 }
 
-static bool get_plain(struct tf_cursor *c, const struct dest *to)
+LOOP get_plain(struct tf_cursor c, struct dest to, u8 kept)
 {
 	u64 v;
 	u32 i;
 
-	for (i = 0; i < to->nr; i++) {
-		if (!get_varint(c, &v) || v > mask_of(to->size))
+	for (i = 0; i < to.nr; i++) {
+		if (!get_varint(&c, &v) || v > mask_of(to.size))
 			return false;
-		store(to, i, v);
+		store(to, i, kept, v);
 	}
-	return true;
+	return c.p == c.end;
 }
 
-static bool get_dict(struct tf_decoder *d, struct tf_cursor *c, const struct dest *to)
+LOOP get_dict(struct tf_decoder *d, struct tf_cursor c, struct dest to, u8 kept)
 {
 	u32 i, nr = 0;
 	u64 k, v;
 
-	for (i = 0; i < to->nr; i++) {
-		if (!get_varint(c, &k) || k > nr)
+	for (i = 0; i < to.nr; i++) {
+		if (!get_varint(&c, &k) || k > nr)
 			return false;
 		if (k) {
 			v = d->dict[k - 1];
 		} else {
-			if (!get_varint(c, &v) || v > mask_of(to->size))
+			if (!get_varint(&c, &v) || v > mask_of(to.size))
 				return false;
 			if (nr < TF_DICT_MAX)
 				d->dict[nr++] = v;
 		}
-		store(to, i, v);
+		store(to, i, kept, v);
 	}
-	return true;
+	return c.p == c.end;
 }
 
-static bool get_column(struct tf_decoder *d, struct tf_cursor c, u8 coding, const struct dest *to)
+LOOP get_values(struct tf_decoder *d, struct tf_cursor c, u8 coding, struct dest to, u8 kept)
 {
-	bool ok = coding == TF_DICT	   ? get_dict(d, &c, to)
-		  : coding == TF_DELTA_TID ? get_deltas_tid(d, &c, to)
-		  : coding == TF_PLAIN	   ? get_plain(&c, to)
-					   : get_deltas(&c, to);
+	return coding == TF_DICT	? get_dict(d, c, to, kept)
+	       : coding == TF_DELTA_TID ? get_deltas_tid(d, c, to, kept)
+	       : coding == TF_PLAIN	? get_plain(c, to, kept)
+					: get_deltas(c, to, kept);
+}
 
-	return ok && c.p == c.end;
+static bool get_column(struct tf_decoder *d, struct tf_cursor c, u8 coding, struct dest to)
+{
+	switch (to.kept) {
+	case 8:
+		return get_values(d, c, coding, to, 8);
+	case 4:
+		return get_values(d, c, coding, to, 4);
+	case 2:
+		return get_values(d, c, coding, to, 2);
+	default:
+		return get_values(d, c, coding, to, 1);
+	}
 }
 
 /* Length by length, cursors over the columns of a block. */
@@ -159,6 +205,21 @@ static bool next_column(struct columns *in, struct tf_cursor *ret_c)
 	return true;
 }
 
+/* The lowest of the numbers in a column of them. */
+static bool get_lowest(struct tf_decoder *d, struct tf_cursor c, u32 nr)
+{
+	u64 seq = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (!get_delta(&c, &seq, 8))
+			return false;
+		if (seq < d->lowest)
+			d->lowest = seq;
+	}
+	return true;
+}
+
 static bool get_batch(struct tf_decoder *d, const struct tf_type *t, struct batch *b, u16 type,
 		      struct columns *in)
 {
@@ -172,14 +233,16 @@ static bool get_batch(struct tf_decoder *d, const struct tf_type *t, struct batc
 			return false;
 	if (t->tail && !next_column(in, &b->tail))
 		return false;
-	if (!t->known)
+	if (type == d->bulk && !d->only_bulk && !get_lowest(d, c[SEQ_COLUMN], b->nr))
+		return false;
+	if (!b->size)
 		return true;
 	for (i = 0; i < b->nr; i++)
 		memcpy(b->rec + (size_t)b->size * i, &hdr, sizeof(hdr));
 	if (t->key != TF_NO_KEY) {
 		struct dest key = {d->key, 1, b->nr, t->size[t->key], 1};
 
-		if (!get_column(d, c[TF_HDR_COLUMNS + t->key], t->coding[t->key], &key))
+		if (!get_column(d, c[TF_HDR_COLUMNS + t->key], t->coding[t->key], key))
 			return false;
 	}
 	/* Fields that a later version appended are passed over. */
@@ -187,7 +250,7 @@ static bool get_batch(struct tf_decoder *d, const struct tf_type *t, struct batc
 		struct tf_column col = tf_column_of(t, i, offset);
 		struct dest to = {b->rec + col.offset, b->size, b->nr, col.size, col.size};
 
-		if (!get_column(d, c[i], col.coding, &to))
+		if (!get_column(d, c[i], col.coding, to))
 			return false;
 		if (i >= TF_HDR_COLUMNS)
 			offset += col.size;
@@ -214,7 +277,7 @@ static bool count_types(struct tf_decoder *d, const struct tf_schema *s, size_t 
 		if (!t->present)
 			return false;
 		*ret_columns += TF_HDR_COLUMNS + (size_t)t->nr_fields + !!t->tail;
-		if (!t->known)
+		if (!t->known || !selected(d, type))
 			continue;
 		b->size = sizeof(struct mp_hdr) + trace_event_of((u16)type)->size;
 		*ret_bytes += (size_t)b->size * b->nr;
@@ -250,6 +313,7 @@ int tf_decode_block(struct tf_decoder *d, const struct tf_schema *s, const u8 *r
 	int err;
 
 	d->nr = d->next = 0;
+	d->lowest = ~0ull;
 	if (records > TF_BLOCK_RECORDS || records > len)
 		return -EBADMSG;
 	d->types = raw;
@@ -311,6 +375,8 @@ int tf_decode(struct tf_decoder *d, const struct tf_schema *s, const struct mp_h
 	struct batch *b;
 	u8 type;
 
+	while (d->next < d->nr && !selected(d, d->types[d->next]))
+		d->next++;
 	if (d->next == d->nr)
 		return -ENODATA;
 	type = d->types[d->next++];

@@ -73,6 +73,7 @@ struct tf_cursor {
 
 /* Column 0 to 2 of a type are fields of the record header, then come its own. */
 #define TF_HDR_COLUMNS 3
+#define SEQ_COLUMN     1
 
 struct tf_column {
 	u16 offset; /* in the record */
@@ -118,6 +119,12 @@ size_t tf_encode(struct tf_encoder *e, const struct tf_schema *s, const u8 *recs
 
 struct tf_decoder *tf_decoder_new(void);
 void tf_decoder_free(struct tf_decoder *d);
+/* Which records are decoded from now on: none of type bulk, or no others; bulk 0: all. */
+void tf_decoder_select(struct tf_decoder *d, u16 bulk, bool only);
+/* Lowest number among the bulk records that were left out of the block; ~0: none. */
+u64 tf_decoder_lowest(const struct tf_decoder *d);
+/* The bulk records of the block; returns how many. */
+u32 tf_decoder_bulk(const struct tf_decoder *d, const struct mp_hdr **ret_first);
 /* Takes a block; raw must stay until its last record was read. 0, -EBADMSG or -ENOMEM. */
 int tf_decode_block(struct tf_decoder *d, const struct tf_schema *s, const u8 *raw, size_t len,
 		    u32 records);

@@ -29,6 +29,12 @@ struct trace_reader {
 	u32 cap_strings;
 	struct tf_schema schema;
 	struct tf_decoder *decoder;
+	/* The two passes. */
+	u16 bulk;
+	bool again;
+	u64 *floor; /* of a block's bulk records; in the second pass of all from it on */
+	size_t nr_floors, cap_floors;
+	size_t block; /* how many of records were read in this pass */
 };
 
 /* Bytes read, less than len only at the end of the file, or -errno. */
@@ -158,6 +164,25 @@ static int unpack(struct trace_reader *r, const struct tf_block_hdr *h)
 	return ZSTD_isError(n) || n != h->raw_len ? -EBADMSG : 0;
 }
 
+/* One more block of records is read. */
+static int note_block(struct trace_reader *r)
+{
+	r->block++;
+	if (!r->bulk || r->again)
+		return 0;
+	if (r->nr_floors == r->cap_floors) {
+		size_t cap = r->cap_floors ? 2 * r->cap_floors : 64;
+		u64 *floor = realloc(r->floor, cap * sizeof(*floor));
+
+		if (!floor)
+			return -ENOMEM;
+		r->floor = floor;
+		r->cap_floors = cap;
+	}
+	r->floor[r->nr_floors++] = tf_decoder_lowest(r->decoder);
+	return 0;
+}
+
 static int accept_block(struct trace_reader *r, const struct tf_block_hdr *h)
 {
 	int err;
@@ -178,16 +203,21 @@ static int accept_block(struct trace_reader *r, const struct tf_block_hdr *h)
 	}
 	if (!h->records)
 		return -EBADMSG;
-	return tf_decode_block(r->decoder, &r->schema, r->raw, h->raw_len, h->records);
+	err = tf_decode_block(r->decoder, &r->schema, r->raw, h->raw_len, h->records);
+	return err ? err : note_block(r);
 }
 
 /* One block: 1 taken or passed over, 0 the end, -errno. */
 static int next_block(struct trace_reader *r)
 {
 	struct tf_block_hdr h;
-	s64 n = read_full(r->fd, &h, sizeof(h));
+	s64 n;
 	int err;
 
+	/* A file that is still written grows between the passes. */
+	if (r->again && r->block == r->nr_floors)
+		return 0;
+	n = read_full(r->fd, &h, sizeof(h));
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < sizeof(h)) {
@@ -297,6 +327,56 @@ int trace_reader_next(struct trace_reader *r, const struct mp_hdr **ret_rec)
 	return ret;
 }
 
+void trace_reader_leave_out(struct trace_reader *r, u16 bulk)
+{
+	r->bulk = bulk;
+	tf_decoder_select(r->decoder, bulk, false);
+}
+
+int trace_reader_again(struct trace_reader *r)
+{
+	size_t i;
+
+	for (i = r->nr_floors; i-- > 1;)
+		if (r->floor[i] < r->floor[i - 1])
+			r->floor[i - 1] = r->floor[i];
+	r->again = true;
+	/* Without any there is nothing to go back for. */
+	r->end = !r->nr_floors || r->floor[0] == ~0ull;
+	r->block = 0;
+	if (r->end)
+		return 0;
+	tf_decoder_select(r->decoder, r->bulk, true);
+	r->have_schema = false;
+	if (lseek(r->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return read_header(r);
+}
+
+int trace_reader_bulk(struct trace_reader *r, const struct mp_hdr **ret_first, u32 *ret_nr)
+{
+	size_t block = r->block;
+	int ret = 0;
+
+	while (!r->err && !r->end && (ret = next_block(r)) > 0) {
+		if (r->block == block)
+			continue; /* a block of another kind */
+		block = r->block;
+		*ret_nr = tf_decoder_bulk(r->decoder, ret_first);
+		if (*ret_nr)
+			return 1;
+	}
+	if (ret < 0)
+		r->err = ret;
+	r->end = true;
+	return r->err;
+}
+
+u64 trace_reader_floor(const struct trace_reader *r)
+{
+	return r->block < r->nr_floors ? r->floor[r->block] : ~0ull;
+}
+
 int trace_reader_truncated(const struct trace_reader *r)
 {
 	return r->truncated;
@@ -323,6 +403,7 @@ void trace_reader_close(struct trace_reader **rp)
 		free(r->string[i]);
 	free(r->string);
 	free(r->string_len);
+	free(r->floor);
 	ZSTD_freeDCtx(r->dctx);
 	tf_decoder_free(r->decoder);
 	free(r->raw);

@@ -48,6 +48,16 @@ const char *trace_strerror(int err);
  * -EBADMSG; a tail that does not fit its counts is -EBADMSG. A file cut inside a block ends (0)
  * with trace_reader_truncated() true. */
 int trace_reader_next(struct trace_reader *r, const struct mp_hdr **ret_rec);
+/* A file in two passes, for who wants all other records before those of type bulk, which has no
+ * tail. Called before the first record: trace_reader_next() leaves them out. */
+void trace_reader_leave_out(struct trace_reader *r, u16 bulk);
+/* At the end of that pass: now they are read, from the same part of the file. 0 or -errno. */
+int trace_reader_again(struct trace_reader *r);
+/* The next of them, *ret_nr of one size behind each other, valid until the next call. 1, 0 the end,
+ * -errno as trace_reader_next(). */
+int trace_reader_bulk(struct trace_reader *r, const struct mp_hdr **ret_first, u32 *ret_nr);
+/* None that is still to come has a lower number. */
+u64 trace_reader_floor(const struct trace_reader *r);
 int trace_reader_truncated(const struct trace_reader *r);
 u64 trace_reader_skipped(const struct trace_reader *r);
 /* Text of a STRING id already passed, or NULL. Lives as long as the reader. */

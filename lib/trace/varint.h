@@ -24,6 +24,11 @@ static inline bool get_varint(struct tf_cursor *c, u64 *ret_v)
 	unsigned int i;
 	u64 v = 0;
 
+	/* Most are short. */
+	if (c->p < c->end && !(*c->p & 0x80)) {
+		*ret_v = *c->p++;
+		return true;
+	}
 	for (i = 0; i < VARINT_MAX && c->p < c->end; i++) {
 		u8 b = *c->p++;
 

@@ -41,6 +41,36 @@ static void read_all(int fd)
 	trace_reader_close(&r);
 }
 
+/* The same in two passes. */
+static void read_twice(int fd)
+{
+	const struct mp_hdr *rec;
+	struct trace_reader *r;
+	u32 nr, i, k;
+	u64 floor;
+
+	if (trace_reader_open_fd(fd, &r))
+		return;
+	trace_reader_leave_out(r, MP_EV_FAULT);
+	while (trace_reader_next(r, &rec) == 1)
+		if (rec->type == MP_EV_FAULT || tf_check(rec))
+			abort();
+	if (!trace_reader_again(r)) {
+		floor = trace_reader_floor(r);
+		while (trace_reader_bulk(r, &rec, &nr) == 1) {
+			for (k = 0; k < nr; k++) {
+				if (rec->type != MP_EV_FAULT || tf_check(rec) || rec->seq < floor)
+					abort();
+				for (i = 0; i < rec->size; i++)
+					touched += ((const u8 *)rec)[i];
+				rec = (const struct mp_hdr *)((const u8 *)rec + rec->size);
+			}
+			floor = trace_reader_floor(r);
+		}
+	}
+	trace_reader_close(&r);
+}
+
 static void put_header(struct tf_file_hdr *h)
 {
 	memcpy(h->magic, TF_MAGIC, sizeof(h->magic));
@@ -136,5 +166,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	if (fd < 0 || ftruncate(fd, 0) < 0 || pwrite(fd, file, n, 0) != (ssize_t)n)
 		abort();
 	read_all(fd);
+	read_twice(fd);
 	return 0;
 }

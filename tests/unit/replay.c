@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "lib/join/live.h"
 #include "lib/join/replay.h"
 
@@ -33,6 +34,46 @@ static const char *no_text(const void *ctx, u32 id)
 	return NULL;
 }
 
+/* The file that gets the same records, those of a while in any order. */
+static struct trace_writer *file;
+static struct {
+	union {
+		struct mp_hdr hdr;
+		u8 bytes[192];
+	} rec[200];
+	u32 nr;
+} queued;
+
+static u64 rng(void)
+{
+	static u64 s = 88172645463325252ull;
+
+	s ^= s << 13;
+	s ^= s >> 7;
+	s ^= s << 17;
+	return s;
+}
+
+static void write_one(u32 i)
+{
+	if (trace_write(file, &queued.rec[i].hdr))
+		abort();
+	queued.rec[i] = queued.rec[--queued.nr];
+}
+
+/* The records of a picture have one number and stay in their order. */
+static void queue(const struct mp_hdr *rec)
+{
+	if (rec->type != MP_EV_FAULT && rec->type != MP_EV_MAP && rec->type != MP_EV_UNMAP) {
+		if (trace_write(file, rec))
+			abort();
+		return;
+	}
+	if (queued.nr == sizeof(queued.rec) / sizeof(queued.rec[0]))
+		write_one((u32)(rng() % queued.nr));
+	memcpy(&queued.rec[queued.nr++], rec, rec->size);
+}
+
 static void put_at(u64 at, u16 type, u32 space, const void *body, size_t len)
 {
 	struct {
@@ -47,6 +88,8 @@ static void put_at(u64 at, u16 type, u32 space, const void *body, size_t len)
 	memcpy(rec.body, body, len);
 	if (replay_feed(p, &rec.hdr))
 		abort();
+	if (file)
+		queue(&rec.hdr);
 }
 
 static void space_born(u32 space, u32 parent)
@@ -569,6 +612,65 @@ static int no_fault_seen_is_zero_but_not_exact(void)
 	return 1;
 }
 
+static void random_events(int n)
+{
+	u32 k;
+
+	while (n--) {
+		k = (u32)(rng() % 16);
+		if (rng() % 200 == 0)
+			map(1, AT(k), 64 + rng() % 2000, 1000 + k);
+		else if (rng() % 200 == 0)
+			unmap(1, AT(k) + rng() % 64 * PG, 1 + rng() % 512);
+		else
+			fault(1, AT(k) + rng() % 2000 * PG, 2000 + rng() % 30);
+	}
+}
+
+/* Two passes and a window give what gathering all of it gives. */
+static int a_file_is_replayed_as_it_happened(void)
+{
+	char path[] = "/tmp/memprov-replay.XXXXXX", old[sizeof(path) + 4];
+	struct held held[16];
+	struct report *f = NULL;
+	int fd = mkstemp(path), k, err;
+	size_t i;
+
+	CHECK(fd >= 0);
+	close(fd);
+	unlink(path);
+	CHECK(!trace_writer_open(path, 0, &file) && !trace_writer_publish(file));
+	for (k = 0; k < 16; k++)
+		held[k] = (struct held){AT(k), 2000, (u64)k * 100};
+	space_born(1, 0);
+	for (k = 0; k < 16; k++)
+		map(1, AT(k), 2000, 1000 + (u64)k);
+	random_events(40000);
+	window(0);
+	random_events(70000);
+	picture(1, 1, held, 16);
+	random_events(40000);
+	window(1);
+	random_events(20000);
+	while (queued.nr)
+		write_one((u32)(rng() % queued.nr));
+	CHECK(!trace_writer_close(&file));
+	err = join_file(path, OWNER_AUTO, &f);
+	unlink(path);
+	snprintf(old, sizeof(old), "%s.old", path);
+	unlink(old);
+	CHECK(!err && !step(~0ull));
+	CHECK(f->mp_events == r->mp_events && f->duration_ns == r->duration_ns);
+	CHECK(f->nr_rows == r->nr_rows && f->nr_rows >= 16);
+	for (i = 0; i < f->nr_rows; i++) {
+		CHECK(f->rows[i].kind == r->rows[i].kind && f->rows[i].stack == r->rows[i].stack);
+		CHECK(!memcmp(f->rows[i].cost, r->rows[i].cost, sizeof(f->rows[i].cost)));
+	}
+	CHECK(cost_value(&f->total[COST_FAULTS]) > 50000);
+	join_free(&f);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -580,6 +682,7 @@ static const struct {
 	TEST(a_process_is_one_target_whatever_it_execs),
 	TEST(steps_give_what_one_step_gives),
 	TEST(arrival_is_put_in_order),
+	TEST(a_file_is_replayed_as_it_happened),
 	TEST(records_behind_the_step_wait),
 	TEST(a_call_on_its_way_makes_nothing_exact),
 	TEST(a_call_that_overlaps_the_picture_is_inferred),
