@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/columns.h"
 #include "lib/join/join.h"
+#include "lib/out/out.h"
 
 /* As a name in the table is written. */
 static void trim(const char *text, char *ret, size_t len)
@@ -43,6 +44,16 @@ int columns_list(void)
 		printf("%-9s  %-2s  %s\n", cost_columns[c].name, cost_columns[c].unit,
 		       cost_columns[c].doc);
 	return 0;
+}
+
+void columns_seen(const struct report *r, int *ret)
+{
+	int c, n = 0;
+
+	for (c = 0; c < COST_MAX; c++)
+		if (out_has(r, c))
+			ret[n++] = c;
+	ret[n] = -1;
 }
 
 int columns_pick(const char *verb, const char *list, int by, int *ret)

@@ -8,6 +8,9 @@ int columns_by(const char *verb, const char *name);
 /* The columns to print into ret, which has room for COST_MAX + 2: those of list (names separated by
  * commas), or by and the usual ones for NULL. 0, or -1 after a message. */
 int columns_pick(const char *verb, const char *list, int by, int *ret);
+/* Those of which the report has evidence, all of them. */
+struct report;
+void columns_seen(const struct report *r, int *ret);
 /* All there are, on stdout. Returns 0. */
 int columns_list(void);
 

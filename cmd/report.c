@@ -72,9 +72,10 @@ static int parse(struct options *o, int argc, char **argv)
 			return usage(stderr, "report");
 		}
 	}
-	if (o->format && strcmp(o->format, "table") && strcmp(o->format, "folded") &&
-	    strcmp(o->format, "json"))
-		return misuse("report", "--format %s: table, folded or json", o->format);
+	if (o->format && !out_format_find(o->format))
+		return misuse("report",
+			      "--format %s: table, folded, json, csv, pprof, speedscope or html",
+			      o->format);
 	if (argc - optind + (o->input != NULL) > 1)
 		return misuse("report", "one trace at a time; diff compares two");
 	if (optind < argc)
@@ -96,42 +97,47 @@ static void say_nothing_seen(const struct report *r, int column)
 		cost_columns[column].name);
 }
 
+/* Into a pipe or file --by COLUMN means stacks of it. */
+static const struct out_format *format_of(const struct options *o)
+{
+	if (o->format)
+		return out_format_find(o->format);
+	return out_format_find(o->by && !o->why && (o->output || !isatty(1)) ? "folded" : "table");
+}
+
 static int print(const struct options *o, const struct report *r, const struct out_opts *out)
 {
-	const char *format = o->format;
+	const struct out_format *format = format_of(o);
 	FILE *f = stdout;
 	int err;
 
-	if (!format)
-		format = o->by && !o->why && (o->output || !isatty(1)) ? "folded" : "table";
-	if (!strcmp(format, "folded") && !cost_columns[out->column].additive)
+	if (format->one_column && !cost_columns[out->column].additive)
 		return fail("report",
 			    "column %s is not additive: folded stacks cannot show it; use --format "
 			    "table",
 			    cost_columns[out->column].name);
+	if (format->is_binary && !o->output && isatty(1))
+		return fail("report", "--format %s is not for a terminal: name a file with -o",
+			    format->name);
 	if (o->output) {
 		f = fopen(o->output, "we");
 		if (!f)
 			return fail("report", "cannot create %s: %s", o->output, strerror(errno));
 	}
-	if (!strcmp(format, "folded") && !o->format)
+	if (format->one_column && !o->format)
 		fputs("memprov: report: --by into a pipe or file prints folded stacks; --format "
 		      "table for rows\n",
 		      stderr);
-	if (!strcmp(format, "folded"))
+	if (format->one_column)
 		say_nothing_seen(r, out->column);
-	if (o->why)
-		err = out_why(f, r, o->why);
-	else if (!strcmp(format, "table"))
-		err = out_table(f, r, out);
-	else if (!strcmp(format, "json"))
-		err = out_json(f, r, out);
-	else
-		err = out_folded(f, r, out->column);
+	err = o->why ? out_why(f, r, o->why) : format->print(f, r, out);
 	if (f != stdout && fclose(f))
 		err = -errno;
 	if (err == -ENOENT)
 		return fail("report", "no row '%s': ids are in --format json", o->why);
+	if (err == -ENODATA)
+		return fail("report", "no column has evidence: --format %s would be empty",
+			    format->name);
 	return err ? fail("report", "cannot write: %s", strerror(-err)) : 0;
 }
 
@@ -148,7 +154,7 @@ static int check_column(const struct report *r, int column)
 int cmd_report(int argc, char **argv)
 {
 	struct options o = {.group = "stack", .rows = 40};
-	int columns[COST_MAX + 2], status, err;
+	int columns[COST_MAX + 2], status, err, wide;
 	struct report *r = NULL;
 	struct out_opts out = {.columns = columns};
 
@@ -166,13 +172,15 @@ int cmd_report(int argc, char **argv)
 	/* Of a cgroup, what it is charged comes first: most of it may be in no process. */
 	if (!o.by && r->total[COST_CHARGED].known)
 		out.column = COST_CHARGED;
-	if (columns_pick("report", o.columns, out.column, columns) ||
-	    (o.by && check_column(r, out.column))) {
+	wide = o.format && (!strcmp(o.format, "csv") || !strcmp(o.format, "html"));
+	if (wide && !o.columns)
+		columns_seen(r, columns);
+	else if (columns_pick("report", o.columns, out.column, columns))
+		status = 1;
+	if (status || (o.by && check_column(r, out.column))) {
 		join_free(&r);
 		return 1;
 	}
-	if (o.format && !strcmp(o.format, "json"))
-		o.rows = 0;
 	out.bytes = o.bytes;
 	out.rows = o.rows;
 	out.group = o.group;

@@ -18,7 +18,8 @@ static const struct {
 	{"report",
 	 "memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST|help]\n"
 	 "               [--group stack|function|mapping|file|process] [--owner auto|alloc|fault]\n"
-	 "               [--why ID] [--rows N] [--bytes] [--format table|folded|json] [-o OUT]\n"},
+	 "               [--why ID] [--rows N] [--bytes] [-o OUT]\n"
+	 "               [--format table|folded|json|csv|pprof|speedscope|html]\n"},
 	{"top",
 	 "memprov top -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -i FILE | -- CMD ARG...\n"
 	 "               [--tree] [--user NAME] [--by|-s COLUMN] [-d SECS]\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * memprov-report/1. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 #include <jansson.h>
@@ -20,6 +21,15 @@ json_t *json_text(const char *s)
 		j = json_string(clean);
 	}
 	return j;
+}
+
+char *out_utf8(const char *s)
+{
+	json_t *j = json_text(s);
+	char *copy = j ? strdup(json_string_value(j)) : NULL;
+
+	json_decref(j);
+	return copy;
 }
 
 static json_t *value(const struct cost *c)
@@ -198,7 +208,7 @@ int out_json(FILE *f, const struct report *r, const struct out_opts *o)
 		json_object_set_new(totals, cost_columns[c].name, value(&r->total[c]));
 	for (c = 0; c < CLASS_MAX; c++)
 		json_object_set_new(classes, mem_class_names[c], value(&r->classes[c]));
-	for (i = 0; i < r->nr_rows && (!o->rows || i < o->rows); i++)
+	for (i = 0; i < r->nr_rows; i++)
 		json_array_append_new(rows, row_json(&r->rows[i]));
 	json_object_set_new(root, "schema", json_string("memprov-report/1"));
 	json_object_set_new(

@@ -25,9 +25,38 @@ struct json_t *out_cgroups_json(const struct report *r);
 /* Bytes in words; good for the next fifteen calls. */
 const char *out_amount(const struct out_opts *o, s64 v);
 
+/* Lines of the contract screen, to be freed; NULL without memory. */
+char *out_contract(const struct report *r, const struct out_opts *o);
+/* Does any row have evidence of the column? */
+int out_has(const struct report *r, int column);
+/* The same text as UTF-8, ? where it is none; to be freed. */
+char *out_utf8(const char *s);
+/* "exact", "inferred" or "sampled": the weakest of its parts. */
+const char *out_grade(const struct cost *c);
+/* A row as a stack of names, root first: the process, with its pid where there are several, and
+ * the functions, or [kind] and what the row is called. frame is NULL for what is no function. Stops
+ * at the first that is not 0, and returns it. */
+typedef int (*out_step)(void *ctx, const char *name, const struct frame *frame);
+int out_path(const struct row *row, int many, out_step step, void *ctx);
+
+/* -ENODATA: the report has nothing that the format could show. */
 int out_table(FILE *f, const struct report *r, const struct out_opts *o);
-int out_folded(FILE *f, const struct report *r, int column);
+int out_folded(FILE *f, const struct report *r, const struct out_opts *o);
 int out_json(FILE *f, const struct report *r, const struct out_opts *o);
+int out_csv(FILE *f, const struct report *r, const struct out_opts *o);
+int out_pprof(FILE *f, const struct report *r, const struct out_opts *o);
+int out_speedscope(FILE *f, const struct report *r, const struct out_opts *o);
+int out_html(FILE *f, const struct report *r, const struct out_opts *o);
+
+/* THE formats of report. */
+struct out_format {
+	const char *name;
+	int (*print)(FILE *f, const struct report *r, const struct out_opts *o);
+	int one_column; /* of a column that adds up; the others show them all */
+	int is_binary;
+};
+extern const struct out_format out_formats[]; /* a NULL name ends */
+const struct out_format *out_format_find(const char *name);
 /* why.c: the chain of evidence behind the rows of an id, or of ID@PID: one process has an id once.
  * -ENOENT when there is none. */
 int out_why(FILE *f, const struct report *r, const char *id);

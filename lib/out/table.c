@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * The contract screen, folded stacks and the why page. */
+ * The contract screen and the rows below it. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "lib/out/out.h"
@@ -214,6 +216,21 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		      f);
 }
 
+char *out_contract(const struct report *r, const struct out_opts *o)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	header(f, r, o);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
 static char grade_of(const struct cost *c)
 {
 	return c->sampled ? '~' : cost_is_open(c) ? '?' : ' ';
@@ -347,40 +364,5 @@ int out_table(FILE *f, const struct report *r, const struct out_opts *o)
 	if (bounded)
 		fprintf(f, " %s\n", bounded > 1 ? "are lower bounds" : "is a lower bound");
 	fputs("  ? inferred, ~ sampled, - no evidence; no mark: exact\n", f);
-	return 0;
-}
-
-static void folded_name(FILE *f, const char *s)
-{
-	for (; *s; s++)
-		fputc(*s == ';' || *s == '\n' ? ':' : *s, f);
-}
-
-int out_folded(FILE *f, const struct report *r, int column)
-{
-	int many = join_is_many(r);
-	char label[FRAME_LABEL];
-	size_t i;
-	u32 j;
-
-	for (i = 0; i < r->nr_rows; i++) {
-		const struct row *row = &r->rows[i];
-		s64 v = cost_value(&row->cost[column]);
-
-		if (!row->cost[column].known || v <= 0)
-			continue;
-		folded_name(f, row->several ? "[several]" : row->comm ? row->comm : "?");
-		if (many && row->pid)
-			fprintf(f, "-%u", row->pid);
-		if (row->name || !row->nr_frames) {
-			fprintf(f, ";[%s];", origin_kind_names[row->kind]);
-			folded_name(f, row->name ? row->name : "?");
-		}
-		for (j = row->nr_frames; j-- && !row->name;) {
-			fputc(';', f);
-			folded_name(f, frame_label(&row->frames[j], label, sizeof(label)));
-		}
-		fprintf(f, " %lld\n", (long long)v);
-	}
 	return 0;
 }

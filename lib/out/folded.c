@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Folded stacks: NAME;NAME;... VALUE, for flamegraph.pl and its kin. */
+#include "lib/out/out.h"
+
+struct line {
+	FILE *f;
+	int n;
+};
+
+static int step(void *ctx, const char *name, const struct frame *frame)
+{
+	struct line *l = ctx;
+
+	(void)frame;
+	if (l->n++)
+		fputc(';', l->f);
+	for (; *name; name++)
+		fputc(*name == ';' || *name == '\n' ? ':' : *name, l->f);
+	return 0;
+}
+
+int out_folded(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	int many = join_is_many(r);
+	size_t i;
+
+	for (i = 0; i < r->nr_rows; i++) {
+		s64 v = cost_value(&r->rows[i].cost[o->column]);
+		struct line l = {f, 0};
+
+		if (!r->rows[i].cost[o->column].known || v <= 0)
+			continue;
+		out_path(&r->rows[i], many, step, &l);
+		fprintf(f, " %lld\n", (long long)v);
+	}
+	return 0;
+}
