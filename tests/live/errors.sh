@@ -105,7 +105,7 @@ wrong() {
 }
 wrong "no verb 'nosuch'" nosuch
 wrong "report: --owner foo: auto, alloc or fault" report --owner foo
-wrong "report: --format yaml: table, folded or json" report --format yaml
+wrong "report: --format yaml: table, folded, json, csv" report --format yaml
 wrong "report: one trace at a time" report "$trace" "$trace"
 wrong "invalid option -- 'q'" report -q
 for rows in x -5 "" 1.5; do
