@@ -28,6 +28,7 @@ struct builder {
 		size_t nr, cap;
 	} pieces[2]; /* of .eh_frame, of .debug_frame */
 	int source;
+	int is_go; /* keeps frame pointers, also from stack to stack */
 };
 
 int builder_start(struct builder *b);

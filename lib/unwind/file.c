@@ -144,14 +144,17 @@ static int read_elf(Elf *elf, struct unwind_table *ret)
 {
 	struct file *f = calloc(1, sizeof(*f));
 	int err = f ? 0 : -ENOMEM;
+	GElf_Shdr shdr;
 
 	if (!err) {
 		f->elf = elf;
 		f->raw = (const u8 *)elf_rawfile(elf, &f->len);
 		err = f->raw ? read_segments(f) : -ENOEXEC;
 	}
-	if (!err)
+	if (!err) {
+		f->b.is_go = find_section(f, ".gopclntab", &shdr) != NULL;
 		err = builder_start(&f->b);
+	}
 	if (!err)
 		err = read_frames(f);
 	if (!err)

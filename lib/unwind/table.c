@@ -92,10 +92,15 @@ static int put_piece(struct builder *b, u64 start, u64 end, u32 rule)
 static int add_row(void *ctx, u64 pc, u64 end, const struct mp_rule *rule)
 {
 	struct builder *b = ctx;
-	s64 number = number_of(b, rule);
-	int err = number < 0 ? (int)number : 0;
+	struct mp_rule kept = *rule;
+	s64 number;
+	int err;
 	size_t i;
 
+	/* Go describes its own code in .debug_frame alone. */
+	kept.keeps_fp = b->is_go && b->source;
+	number = number_of(b, &kept);
+	err = number < 0 ? (int)number : 0;
 	for (i = 0; i < b->nr_segments && !err; i++) {
 		const struct segment *s = &b->segments[i];
 		u64 from = pc > s->vaddr ? pc : s->vaddr;
@@ -178,7 +183,7 @@ static int merge(struct builder *b, struct rows *r)
 
 int builder_start(struct builder *b)
 {
-	const struct mp_rule none = {0};
+	const struct mp_rule none = {.keeps_fp = (u8)b->is_go};
 
 	return number_of(b, &none) < 0 ? -ENOMEM : 0;
 }
