@@ -74,6 +74,31 @@ const char *row_function(const struct row *row)
 	return NULL;
 }
 
+const char *row_unwound_by(const struct row *row)
+{
+	static const char *const names[] = {
+		[MP_UNWIND_FP] = "frame pointers",
+		[MP_UNWIND_TABLE] = "tables",
+		[MP_UNWIND_MIXED] = "tables and frame pointers",
+		[MP_UNWIND_KERNEL] = "kernel",
+	};
+
+	return row->unwound_by < sizeof(names) / sizeof(names[0]) ? names[row->unwound_by] : NULL;
+}
+
+const char *row_unwound_end(const struct row *row)
+{
+	static const char *const names[] = {
+		[MP_STACK_WHOLE] = "whole",
+		[MP_STACK_DEEP] = "deep",
+		[MP_STACK_CUT] = "cut",
+	};
+
+	return row_unwound_by(row) && row->unwound_end < sizeof(names) / sizeof(names[0])
+		       ? names[row->unwound_end]
+		       : NULL;
+}
+
 /* ---- groups ---- */
 
 enum grouping { BY_STACK, BY_PROCESS, BY_FUNCTION, BY_FILE, BY_MAPPING };

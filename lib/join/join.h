@@ -120,6 +120,7 @@ struct row {
 	u32 generations; /* mappings that had this origin */
 	struct frame *frames; /* innermost first */
 	u32 nr_frames;
+	u8 unwound_by, unwound_end; /* enum mp_unwind, mp_stack_end; by 0: not said */
 	struct cost cost[COST_MAX];
 	char id[24];
 };
@@ -177,6 +178,7 @@ struct report {
 	struct mark *marks;
 	size_t nr_marks;
 	u64 lost, mp_events, unknown_frames, frames;
+	u64 stacks, stacks_deep, stacks_cut; /* of rows; deep and cut ones lack callers */
 	struct {
 		int on; /* the recording goes on */
 		u64 age_ns; /* of the picture */
@@ -216,6 +218,9 @@ int join_is_many(const struct report *r);
 const struct frame *row_own_frame(const struct row *row);
 /* That frame's function, else the innermost function that was really called. NULL unknown. */
 const char *row_function(const struct row *row);
+/* How its stack was unwound, and where that ended. NULL: no stack, or not said. */
+const char *row_unwound_by(const struct row *row);
+const char *row_unwound_end(const struct row *row);
 int frame_is_plumbing(const struct frame *f);
 #define FRAME_LABEL 264
 /* To be printed: the function, else its file in brackets, else [unknown]. */

@@ -183,6 +183,10 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 	}
 	if (ev && ev->truncated == MP_STACK_CUT)
 		add_gap(p, row);
+	if (ev) {
+		row->unwound_by = ev->method;
+		row->unwound_end = ev->truncated;
+	}
 	return p->err;
 }
 
@@ -344,6 +348,9 @@ int names_attach(struct replay *p, struct report *r)
 		r->nr_rows++;
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
+		r->stacks += row->nr_frames != 0;
+		r->stacks_deep += row->unwound_end == MP_STACK_DEEP;
+		r->stacks_cut += row->unwound_end == MP_STACK_CUT;
 		r->frames += row->nr_frames;
 		for (j = 0; j < row->nr_frames; j++)
 			r->unknown_frames += !row->frames[j].function;

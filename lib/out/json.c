@@ -147,6 +147,11 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "hooks", hooks);
 	json_object_set_new(j, "marks", marks);
 	json_object_set_new(j, "cgroups", out_cgroups_json(r));
+	json_object_set_new(j, "stacks",
+			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)r->stacks,
+				      "deep", (json_int_t)r->stacks_deep, "cut",
+				      (json_int_t)r->stacks_cut, "frames", (json_int_t)r->frames,
+				      "unknown_frames", (json_int_t)r->unknown_frames));
 	json_object_set_new(j, "loss",
 			    json_pack("{s:I, s:o, s:[]}", "total", (json_int_t)r->lost, "causes",
 				      causes, "windows"));
@@ -194,6 +199,8 @@ static json_t *row_json(const struct row *row)
 	}
 	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));
 	json_object_set_new(origin, "stack", stack);
+	json_object_set_new(origin, "unwound_by", json_text(row_unwound_by(row)));
+	json_object_set_new(origin, "unwound_end", json_text(row_unwound_end(row)));
 	return json_pack("{s:s, s:o, s:o}", "id", row->id, "origin", origin, "costs", costs);
 }
 

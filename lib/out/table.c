@@ -172,6 +172,10 @@ static void losses(FILE *f, const struct report *r)
 		if (r->losses[i].count)
 			fprintf(f, "  lost: %s %llu\n", r->losses[i].name,
 				(unsigned long long)r->losses[i].count);
+	if (r->stacks_cut || r->stacks_deep)
+		fprintf(f, "  stacks: of %llu rows %llu are cut short, %llu too deep\n",
+			(unsigned long long)r->stacks, (unsigned long long)r->stacks_cut,
+			(unsigned long long)r->stacks_deep);
 	if (r->lost)
 		fputs("  what lost events concern is marked ?, nothing else\n", f);
 }
