@@ -141,6 +141,27 @@ static __always_inline void start_walk(struct walk *w, struct pt_regs *regs, str
 	w->expect = t->extent;
 	w->extent = 8;
 	w->len = 0;
+	w->memo = (u32)(regs->ip ^ regs->sp >> 4);
+}
+
+static __always_inline void start_memo(struct walk *w)
+{
+	struct memo *m = &w->memos[w->memo % NR_MEMOS];
+
+	m->ip = w->ip;
+	m->sp = w->sp;
+	m->bp = w->bp;
+	m->whose = w->whose;
+	m->id = 0;
+	m->nr = 0;
+}
+
+static __always_inline void end_memo(struct walk *w, u64 id)
+{
+	struct memo *m = &w->memos[w->memo % NR_MEMOS];
+
+	m->id = id;
+	m->extent = w->extent;
 }
 
 /* Id of the stack the thread is on, 0 when unreadable. */
@@ -159,8 +180,14 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		return 0;
 	start_walk(w, regs, t);
 	if (needs_kernel_walk(task, regs)) {
+		start_memo(w);
+		spoil_memo(w);
 		n = kernel_walk(ctx, buf);
 	} else {
+		id = read_window(w, regs->sp) ? recall(w) : 0;
+		if (id && id == t->known[id % MP_KNOWN_STACKS])
+			return id;
+		start_memo(w);
 		n = walk_frames(buf, w);
 		if (buf->ev.by_fp0 & 1)
 			top = stack_top(w, regs->sp);
@@ -175,8 +202,10 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	id = mix(hash_frames(buf, n, id), top);
 	if (!id)
 		id = 1;
-	if (t->known[id % MP_KNOWN_STACKS] == id)
+	if (t->known[id % MP_KNOWN_STACKS] == id) {
+		end_memo(w, id);
 		return id;
+	}
 	if (!bpf_map_lookup_elem(&known_stacks, &id)) {
 		buf->ev.raw = top ? 8 : 0;
 		if (n <= MP_STACK_DEPTH)
@@ -185,6 +214,7 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 			return 0;
 	}
 	t->known[id % MP_KNOWN_STACKS] = id;
+	end_memo(w, id);
 	return id;
 }
 

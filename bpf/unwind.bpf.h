@@ -46,11 +46,25 @@ u32 mp_unwind_generation = 0; /* of ranges and tables; what was found in older o
 #define LOWEST_ADDR  0x10000 /* nothing is mapped below */
 #define MAX_STACK    (64ull << 20) /* a frame further up is none */
 #define FOUND_RULES  512u
+#define NR_MEMOS     4u
+#define MEMO_READS   64u
 
 /* A rule that was looked up before. */
 struct found_rule {
 	u64 pc, whose;
 	struct mp_rule rule;
+};
+
+/* A walk is decided by the registers it began with and the words that it read: where all are the
+ * same it is the same stack, and not walked again. */
+struct memo {
+	u64 ip, sp, bp, whose;
+	u64 id;
+	u32 nr; /* of words; more than MEMO_READS: not to be used */
+	u32 extent;
+	struct {
+		u64 off, value; /* off: from sp */
+	} read[MEMO_READS];
 };
 
 struct walk {
@@ -66,7 +80,10 @@ struct walk {
 	u32 len; /* of window */
 	u64 base; /* address of window */
 	struct mp_rule rule;
+	u32 memo; /* which one this walk is written to */
+	u32 reserved0;
 	u8 window[WINDOW];
+	struct memo memos[NR_MEMOS];
 	struct found_rule found[FOUND_RULES];
 };
 
@@ -118,19 +135,60 @@ __noinline int read_window(struct walk *w, u64 addr)
 	return w->len != 0;
 }
 
+static __always_inline void note_read(struct walk *w, u64 off, u64 value)
+{
+	struct memo *m = &w->memos[w->memo % NR_MEMOS];
+	u32 i = m->nr++;
+
+	if (i < MEMO_READS) {
+		m->read[i].off = off;
+		m->read[i].value = value;
+	}
+}
+
+/* The walk depends on more than a memo holds. */
+static __always_inline void spoil_memo(struct walk *w)
+{
+	w->memos[w->memo % NR_MEMOS].nr = MEMO_READS + 1;
+}
+
+/* The id of the stack when the memo is of it, else 0. */
+__noinline u64 recall(struct walk *w)
+{
+	struct memo *m;
+	u64 off;
+	u32 i;
+
+	if (!w)
+		return 0;
+	m = &w->memos[w->memo % NR_MEMOS];
+	if (m->ip != w->ip || m->sp != w->sp || m->bp != w->bp || m->whose != w->whose ||
+	    m->nr > MEMO_READS || m->extent > w->len)
+		return 0;
+	for (i = 0; i < MEMO_READS && i < m->nr; i++) {
+		off = m->read[i].off;
+		if (off > WINDOW - 8 || *(u64 *)(w->window + off) != m->read[i].value)
+			return 0;
+	}
+	return m->id;
+}
+
 /* One word of the stack. 0: not in memory. */
 static __always_inline int read_word(struct walk *w, u64 addr, u64 *ret)
 {
 	u64 off = addr - w->base;
 
 	if (w->len < 8 || off > w->len - 8) {
-		if (!read_window(w, addr))
+		if (!read_window(w, addr)) {
+			spoil_memo(w);
 			return 0;
+		}
 		off = 0;
 	}
 	if (off > WINDOW - 8)
 		return 0;
 	*ret = *(u64 *)(w->window + off);
+	note_read(w, addr - w->first_sp, *ret);
 	if (addr - w->first_sp < (64u << 10))
 		w->extent = addr - w->first_sp + 8;
 	return 1;
@@ -262,6 +320,7 @@ __noinline u64 other_register(struct walk *w, u32 reg)
 
 	if (!w || !w->regs || reg > 15)
 		return 0;
+	spoil_memo(w);
 	if (w->regs_in_user)
 		bpf_probe_read_user(&v, 8, (void *)(w->regs + mp_in_ucontext[reg] * 8));
 	else

@@ -17,6 +17,7 @@
 #include "lib/sym/file.h"
 
 #define MAX_FILES 4096 /* of one building */
+#define QUIET_NS  1000000000ull
 #define VDSO	  0 /* module number */
 
 enum state { HAS_NONE, WAITS, IS_BUILT, HAS_TABLE };
@@ -42,6 +43,7 @@ struct uspace {
 	u32 members; /* 0: gone */
 	u8 to_scan, to_publish;
 	u64 next_scan_ns;
+	u32 scans; /* since it was quiet */
 	struct code *code;
 	size_t nr, cap;
 	struct mp_span at;
@@ -319,8 +321,12 @@ static int scan(struct unwinder *u, struct uspace *s)
 		err = scan_line(u, s, tid, line);
 	fclose(f);
 	s->to_publish = 1;
-	/* At most a twentieth of a core for a program that maps code all the time. */
-	s->next_scan_ns = began + (now_ns() - began) * 20;
+	/* A program that maps code all the time costs a twentieth of a core in the end; one that
+	 * starts up is looked at as often as it takes. */
+	if (began - s->next_scan_ns > QUIET_NS)
+		s->scans = 0;
+	s->scans += s->scans < 20;
+	s->next_scan_ns = began + (now_ns() - began) * s->scans;
 	return err;
 }
 

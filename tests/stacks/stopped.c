@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * stopped PID: for each thread id read, of a process that is stopped, what memprov's unwinder in BPF
- * makes of that thread's stack: "METHOD END address..." on a line, or "again" when this process
+ * stopped PID: for each thread id read, of a process that is stopped, what memprov's unwinder in
+ * BPF makes of that thread's stack: "METHOD END address..." on a line, or "again" when this process
  * cannot take that stack in at its place. The stack is copied to the same addresses here, where the
  * unwinder reads it as it would read the thread's own; it is the very code that records. */
 #define _GNU_SOURCE
