@@ -45,6 +45,7 @@ u32 mp_unwind_generation = 0; /* of ranges and tables; what was found in older o
 #define WINDOW_FIRST 512u
 #define LOWEST_ADDR  0x10000 /* nothing is mapped below */
 #define MAX_STACK    (64ull << 20) /* a frame further up is none */
+#define MAX_LEAF     4096
 #define FOUND_RULES  512u
 #define NR_MEMOS     4u
 #define MEMO_READS   64u
@@ -366,6 +367,37 @@ static __always_inline int step_fp(struct walk *w)
 	return MP_STACK_GOES_ON;
 }
 
+/* Does a function that begins like this make no frame? */
+static __always_inline int is_frameless(const u8 *code)
+{
+	if (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa) /* endbr64 */
+		code += 4;
+	if ((code[0] & 0xf8) == 0x50 || (code[0] == 0x41 && (code[1] & 0xf8) == 0x50)) /* push */
+		return 0;
+	return !(code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) &&
+		 code[2] == 0xec); /* sub */
+}
+
+/* Code without tables and frame, as assembly is: the word on top of the stack is taken for the
+ * return address when it stands behind a call of a function that begins here, and makes no frame.
+ */
+static __always_inline int step_leaf(struct walk *w)
+{
+	u8 call[5], code[8];
+	u64 ip, target;
+
+	if (!read_word(w, w->sp, &ip) || !is_addr(ip) ||
+	    bpf_probe_read_user(call, sizeof(call), (void *)(ip - 5)) || call[0] != 0xe8)
+		return MP_STACK_CUT;
+	target = ip + (s64)(s32)(call[1] | call[2] << 8 | call[3] << 16 | (u32)call[4] << 24);
+	if (w->ip - target >= MAX_LEAF || bpf_probe_read_user(code, sizeof(code), (void *)target) ||
+	    !is_frameless(code))
+		return MP_STACK_CUT;
+	w->ip = ip;
+	w->sp += 8;
+	return MP_STACK_GOES_ON;
+}
+
 static __always_inline int find_cfa(struct walk *w, u64 *ret)
 {
 	const struct mp_rule *r = &w->rule;
@@ -434,7 +466,10 @@ __noinline int step(struct walk *w)
 	if (w->rule.cfa == MP_CFA_SIGNAL)
 		return step_signal(w);
 	/* Tables of code that keeps frame pointers and changes stacks are right in its leaves. */
-	if (w->rule.cfa == MP_CFA_NONE || (w->rule.keeps_fp && !w->exact))
+	if (w->rule.cfa == MP_CFA_NONE && !w->rule.keeps_fp && w->regs &&
+	    step_leaf(w) == MP_STACK_GOES_ON)
+		end = MP_STACK_GOES_ON;
+	else if (w->rule.cfa == MP_CFA_NONE || (w->rule.keeps_fp && !w->exact))
 		end = step_fp(w);
 	else
 		end = step_table(w);
