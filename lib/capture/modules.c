@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -125,6 +126,33 @@ int modules_open_mapped(pid_t pid, const struct mp_ev_vma *v, const char *path)
 	return fd;
 }
 
+/* The kernel's own code is the same in every process: ours becomes a file. */
+static int vdso_file(struct modules *m)
+{
+	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
+	unsigned long long start, end;
+	char line[256];
+	size_t len = 0;
+	FILE *f;
+	int fd;
+
+	if (m->vdso)
+		return m->vdso;
+	m->vdso = SYM_NO_FILE;
+	f = fopen("/proc/self/maps", "re");
+	while (f && image && !len && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx-%llx", &start, &end) == 2 && start == (unsigned long)image)
+			len = end - start;
+	if (f)
+		fclose(f);
+	fd = len ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+	if (fd >= 0 && write(fd, image, len) == (ssize_t)len) {
+		fd = keep_fd(m, fd);
+		m->vdso = fd < 0 ? SYM_NO_FILE : fd;
+	}
+	return m->vdso;
+}
+
 int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma *v,
 		 const char *path)
 {
@@ -132,6 +160,8 @@ int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma 
 	size_t i;
 	int fd;
 
+	if (!strcmp(path, "[vdso]"))
+		return vdso_file(m);
 	if (path[0] != '/' || !v->ino)
 		return SYM_NO_FILE;
 	for (i = 0; i < m->nr_files; i++)
@@ -153,6 +183,45 @@ int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma 
 	m->files[m->nr_files].ino = v->ino;
 	m->files[m->nr_files++].fd = fd;
 	return fd;
+}
+
+/* The process as its own namespace numbers it, and its user. */
+static int who_is(pid_t pid, unsigned int *ret_pid, unsigned int *ret_uid)
+{
+	char path[64], line[256], *last;
+	int found = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, "NSpid:", 6) && (last = strrchr(line, '\t')))
+			found |= sscanf(last, "%u", ret_pid) == 1 ? 1 : 0;
+		if (sscanf(line, "Uid: %*u %u", ret_uid) == 1)
+			found |= 2;
+	}
+	if (f)
+		fclose(f);
+	return found == 3;
+}
+
+int modules_perf_map(struct modules *m, pid_t pid, int root)
+{
+	unsigned int inner, uid;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	if (root < 0 || !who_is(pid, &inner, &uid))
+		return SYM_NO_FILE;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner);
+	fd = file_open(root, path, &st);
+	if (fd >= 0 && st.st_uid != uid) {
+		close(fd);
+		fd = -EPERM;
+	}
+	fd = fd < 0 ? fd : keep_fd(m, fd);
+	return fd < 0 ? SYM_NO_FILE : fd;
 }
 
 void modules_release(struct modules *m)

@@ -17,6 +17,7 @@ struct modules {
 	size_t nr_files;
 	int *fds; /* all that is open: files and roots */
 	size_t nr_fds;
+	int vdso; /* 0: not asked for */
 };
 
 /* The root directory of a process, -1 when it is gone: then names are looked up in ours. Many of
@@ -27,6 +28,9 @@ int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma 
 		 const char *path);
 /* The same, kept by the caller; -errno. */
 int modules_open_mapped(pid_t pid, const struct mp_ev_vma *v, const char *path);
+/* The file in which the process says what the code is called that it has made, when it is its own;
+ * else SYM_NO_FILE. */
+int modules_perf_map(struct modules *m, pid_t pid, int root);
 void modules_release(struct modules *m);
 
 #endif

@@ -19,6 +19,7 @@ struct space {
 	u32 id, pid;
 	u32 walk, walk_before; /* its latest two pictures */
 	int root, has_root;
+	int jit, has_jit; /* perf-PID.map */
 	struct sym_space *sym;
 };
 
@@ -172,8 +173,10 @@ static int add_vma(struct symbolizer *k, const struct mp_hdr *rec, const char *p
 {
 	const struct mp_ev_vma *v = trace_body(rec, vma);
 
-	if (!(v->flags & MP_VMA_EXEC) || !path)
+	if (!(v->flags & MP_VMA_EXEC))
 		return 0;
+	if (!path)
+		path = SYM_JIT;
 	if (k->nr_code == k->cap_code) {
 		size_t cap = k->cap_code ? k->cap_code * 2 : 256;
 		struct code *code = realloc(k->code, cap * sizeof(*code));
@@ -238,6 +241,15 @@ static int is_mapped(struct symbolizer *k, struct space *s, const struct mp_ev_v
 	return mapped;
 }
 
+/* Asked for once in a run: the runtime writes on. */
+static int jit_map(struct symbolizer *k, struct space *s)
+{
+	if (!s->has_jit)
+		s->jit = modules_perf_map(&k->mods, (pid_t)s->pid, s->root);
+	s->has_jit = 1;
+	return s->jit;
+}
+
 static int map_one(struct symbolizer *k, struct space *s, const struct code *c)
 {
 	const struct mp_ev_vma *v = &c->ev;
@@ -247,7 +259,8 @@ static int map_one(struct symbolizer *k, struct space *s, const struct code *c)
 		s->root = modules_root(&k->mods, (pid_t)s->pid);
 		s->has_root = 1;
 	}
-	fd = modules_file(&k->mods, (pid_t)s->pid, s->root, v, c->path);
+	fd = !strcmp(c->path, SYM_JIT) ? jit_map(k, s)
+				       : modules_file(&k->mods, (pid_t)s->pid, s->root, v, c->path);
 	err = sym_space_map(s->sym, v->start, v->end, v->pgoff, s->root, fd, c->path);
 	return err == -EINVAL ? 0 : err;
 }

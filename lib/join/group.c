@@ -37,6 +37,11 @@ int frame_is_plumbing(const struct frame *f)
 	return 0;
 }
 
+int frame_is_made(const struct frame *f)
+{
+	return f->module && !strcmp(f->module, "[jit]");
+}
+
 const char *frame_label(const struct frame *f, char *buf, size_t len)
 {
 	const char *name = f->module ? strrchr(f->module, '/') : NULL;

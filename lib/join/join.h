@@ -222,6 +222,7 @@ const char *row_function(const struct row *row);
 const char *row_unwound_by(const struct row *row);
 const char *row_unwound_end(const struct row *row);
 int frame_is_plumbing(const struct frame *f);
+int frame_is_made(const struct frame *f); /* at run time: its place tells nothing */
 #define FRAME_LABEL 264
 /* To be printed: the function, else its file in brackets, else [unknown]. */
 const char *frame_label(const struct frame *f, char *buf, size_t len);

@@ -202,7 +202,7 @@ static void row_id(struct row *row)
 		struct frame *f = &row->frames[i];
 
 		h = hash_text(h, f->build_id ? f->build_id : f->module);
-		if (f->function && frame_is_plumbing(f)) {
+		if (f->function && (frame_is_plumbing(f) || frame_is_made(f))) {
 			h = hash_text(h, f->function);
 			continue;
 		}

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <libiberty/demangle.h>
 #include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,9 +45,6 @@ struct dso {
 	char build_id[2 * DSO_MAX_BUILD_ID + 1];
 	void *names; /* tsearch tree of function names */
 };
-
-/* libstdc++ exports it for C++ only; there is no C header. */
-char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
 
 static int good_size(const struct stat *st)
 {
@@ -405,7 +403,6 @@ static int keep_name(struct dso *d, const char *raw, const char **ret)
 	char *full;
 	char *plain = NULL;
 	void *node;
-	int status;
 
 	*ret = NULL;
 	if (!raw || !raw[0])
@@ -415,8 +412,8 @@ static int keep_name(struct dso *d, const char *raw, const char **ret)
 	full = at && at != raw ? strndup(raw, (size_t)(at - raw)) : strdup(raw);
 	if (!full)
 		return -ENOMEM;
-	if (!strncmp(full, "_Z", 2) && strlen(full) <= DSO_MAX_MANGLED)
-		plain = __cxa_demangle(full, NULL, NULL, &status);
+	if ((!strncmp(full, "_Z", 2) || !strncmp(full, "_R", 2)) && strlen(full) <= DSO_MAX_MANGLED)
+		plain = cplus_demangle(full, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 	if (plain) {
 		free(full);
 		full = plain;

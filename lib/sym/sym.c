@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/sym/dso.h"
+#include "lib/sym/perfmap.h"
 #include "lib/sym/sym.h"
 
 #define DELETED " (deleted)"
@@ -19,7 +20,8 @@ struct sym_file {
 	char *path;
 	int root, fd;
 	int opened; /* the one trial was made */
-	struct dso *dso; /* NULL: nothing to read, module and offset only */
+	struct dso *dso; /* this or the next; neither: module and offset only */
+	struct perfmap *map;
 };
 
 struct sym_map {
@@ -56,6 +58,7 @@ int sym_space_new(struct sym_space **ret_s)
 static void file_free(struct sym_file *f)
 {
 	dso_close(&f->dso);
+	perfmap_free(&f->map);
 	free(f->path);
 	free(f);
 }
@@ -123,12 +126,18 @@ static int file_get(struct sym_space *s, int root, int fd, const char *path, str
 	return 0;
 }
 
+static int is_jit(const struct sym_file *f)
+{
+	return !strcmp(f->path, SYM_JIT);
+}
+
 static int file_read(struct sym_file *f)
 {
 	int err = 0;
 
 	if (!f->opened && f->fd != SYM_NO_FILE)
-		err = dso_open(&f->dso, f->root, f->fd, f->path);
+		err = is_jit(f) ? perfmap_read(f->fd, &f->map)
+				: dso_open(&f->dso, f->root, f->fd, f->path);
 	f->opened = err != -ENOMEM;
 	return err == -ENOMEM ? err : 0;
 }
@@ -140,6 +149,7 @@ void sym_space_forget(struct sym_space *s, int fd)
 	for (f = s->files; f; f = f->next)
 		if (f->fd == fd) {
 			dso_close(&f->dso);
+			perfmap_free(&f->map);
 			f->fd = SYM_NO_FILE;
 		}
 }
@@ -219,6 +229,8 @@ int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, 
 	err = file_get(s, root, fd, path, &m.file);
 	if (err)
 		return err;
+	if (is_jit(m.file))
+		m.pgoff = start;
 	return maps_insert(s, &m);
 }
 
@@ -254,6 +266,12 @@ static int cache_grow(struct sym_space *s)
 	return 0;
 }
 
+static int look_up_jit(const struct perfmap *map, u64 addr, struct dso_frame *ret)
+{
+	*ret = (struct dso_frame){.function = perfmap_find(map, addr)};
+	return 1;
+}
+
 static int cache_get(struct sym_space *s, struct sym_file *f, u64 offset,
 		     const struct sym_entry **ret)
 {
@@ -271,7 +289,7 @@ static int cache_get(struct sym_space *s, struct sym_file *f, u64 offset,
 		return 0;
 	if (s->nr_entries >= s->nr_buckets && cache_grow(s))
 		return -ENOMEM;
-	nr = dso_lookup(f->dso, offset, frames);
+	nr = f->map ? look_up_jit(f->map, offset, frames) : dso_lookup(f->dso, offset, frames);
 	if (nr < 0)
 		return nr;
 	e = malloc(sizeof(*e) + (size_t)nr * sizeof(*frames));
@@ -326,7 +344,7 @@ int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *
 		return 0;
 	offset = m->pgoff + (at - m->start);
 	err = file_read(m->file);
-	if (!err && m->file->dso)
+	if (!err && (m->file->dso || m->file->map))
 		err = cache_get(s, m->file, offset, &e);
 	if (err)
 		return err;
@@ -334,7 +352,7 @@ int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *
 		ret[i] = (struct sym_frame){.module = m->file->path, .offset = offset + back};
 		if (!e)
 			continue;
-		ret[i].build_id = dso_build_id(m->file->dso);
+		ret[i].build_id = m->file->dso ? dso_build_id(m->file->dso) : NULL;
 		ret[i].function = e->frames[i].function;
 		ret[i].file = e->frames[i].file;
 		ret[i].line = e->frames[i].line;

@@ -21,6 +21,9 @@ int sym_space_new(struct sym_space **ret_s);
 void sym_space_free(struct sym_space **s);
 #define SYM_BY_PATH -1
 #define SYM_NO_FILE -2
+/* The path of code made at run time: fd is a perf-PID.map or SYM_NO_FILE, and offsets are addresses.
+ */
+#define SYM_JIT "[jit]"
 
 /* [start, end) maps path from file offset pgoff. Later maps win where they overlap. 0, -ENOMEM,
  * -EINVAL. fd: the file, or SYM_BY_PATH: path is opened below root, or SYM_NO_FILE: module and
