@@ -26,6 +26,7 @@
 #include "bpf/shared/event.h"
 #include "lib/sym/dso.h"
 #include "lib/sym/file.h"
+#include "lib/sym/scopes.h"
 
 #define DSO_BASE	 0x10000000ULL /* arbitrary; not 0 so that a zero address is never valid */
 #define DSO_MAX_SIZE	 (16ULL << 30)
@@ -43,6 +44,7 @@ struct dso {
 	dev_t dev;
 	ino_t ino;
 	char build_id[2 * DSO_MAX_BUILD_ID + 1];
+	struct scopes *scopes;
 	void *names; /* tsearch tree of function names */
 };
 
@@ -379,6 +381,7 @@ void dso_close(struct dso **d)
 		return;
 	if ((*d)->dwfl)
 		dwfl_end((*d)->dwfl);
+	scopes_free(&(*d)->scopes);
 	tdestroy((*d)->names, free);
 	free((*d)->loads);
 	free((*d)->path);
@@ -527,35 +530,22 @@ static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct dso_frame *f)
 static int walk_scopes(struct dso *d, Dwarf_Die *cu, Dwarf_Addr pc, struct dso_frame *ret)
 {
 	struct dso_frame f = {0};
-	Dwarf_Die *inner = NULL;
-	Dwarf_Die *scopes = NULL;
-	int err = 0;
+	Dwarf_Die scopes[DSO_MAX_FRAMES];
+	int nr = scopes_at(&d->scopes, cu, pc, scopes, DSO_MAX_FRAMES);
+	int err = nr < 0 ? nr : 0;
 	int n = 0;
-	int nr;
-	int i;
 
 	source_line(cu, pc, &f);
-	/* Beyond the innermost inlined function dwarf_getscopes() goes on where that function was
-	 * defined, not where it was inlined to; the second call gives the real nesting. */
-	nr = dwarf_getscopes(cu, pc, &inner);
-	if (nr > 0)
-		nr = dwarf_getscopes_die(&inner[0], &scopes);
-	for (i = 0; i < nr && n < DSO_MAX_FRAMES - 1 && !err; i++) {
-		int tag = dwarf_tag(&scopes[i]);
-
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-			continue;
-		err = keep_name(d, die_name(&scopes[i]), &f.function);
-		if (tag == DW_TAG_subprogram)
+	while (nr-- > 0 && !err) {
+		err = keep_name(d, die_name(&scopes[nr]), &f.function);
+		if (!nr)
 			break;
 		f.inlined = 1;
 		ret[n++] = f;
 		f = (struct dso_frame){0};
-		call_site(cu, &scopes[i], &f);
+		call_site(cu, &scopes[nr], &f);
 	}
 	ret[n] = f;
-	free(scopes);
-	free(inner);
 	return err ? err : n;
 }
 
