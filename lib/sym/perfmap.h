@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * perf-PID.map: what a runtime calls the code it has made, "START SIZE name" a line. Anybody's text:
- * a line that makes no sense is passed over. */
+ * perf-PID.map: what a runtime calls the code it has made, "START SIZE name" a line. Anybody's
+ * text: a line that makes no sense is passed over. */
 #ifndef MP_SYM_PERFMAP_H
 #define MP_SYM_PERFMAP_H
 

@@ -10,8 +10,8 @@
 struct scopes; /* the functions of the units that were asked for */
 
 void scopes_free(struct scopes **s);
-/* The function that pc of this unit is in, then those inlined there, each in the one before. At most
- * max; 0 when none; -ENOMEM. *s is made when NULL. */
+/* The function that pc of this unit is in, then those inlined there, each in the one before. At
+ * most max; 0 when none; -ENOMEM. *s is made when NULL. */
 int scopes_at(struct scopes **s, Dwarf_Die *cu, Dwarf_Addr pc, Dwarf_Die *ret, int max);
 
 #endif

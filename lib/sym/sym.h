@@ -21,7 +21,8 @@ int sym_space_new(struct sym_space **ret_s);
 void sym_space_free(struct sym_space **s);
 #define SYM_BY_PATH -1
 #define SYM_NO_FILE -2
-/* The path of code made at run time: fd is a perf-PID.map or SYM_NO_FILE, and offsets are addresses.
+/* The path of code made at run time: fd is a perf-PID.map or SYM_NO_FILE, and offsets are
+ * addresses.
  */
 #define SYM_JIT "[jit]"
 

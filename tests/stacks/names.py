@@ -25,37 +25,62 @@ def text_section():
     sys.exit("names: no .text")
 
 
-RUST = {"LT": "<", "GT": ">", "u20": " ", "BP": "*", "RF": "&", "C": ",", "LP": "(", "RP": ")", "u7b": "{", "u7d": "}",
-        "u5b": "[", "u5d": "]", "u27": "'", "u3b": ";", "u2b": "+"}
+def demangle(names):
+    """c++filt takes one name a line and knows Rust's schemes as well."""
+    p = subprocess.run(["c++filt", "--no-verbose"], input="".join(n + "\n" for n in names), capture_output=True, text=True, check=True)
+    return dict(zip(names, p.stdout.splitlines()))
 
 
 def plain(name):
-    """Both demangle; clones, hashes and blanks they write in different ways."""
-    name = re.sub(r"( \[clone .*?\])+$|( \(\.[^()]*\))+$", "", name)
-    name = re.sub(r"(\.(isra|part|cold|constprop|lto_priv|llvm))?(\.\d+)*$|@.*$", "", name)
-    name = re.sub(r"::h[0-9a-f]{16}$", "", name)
-    name = re.sub(r"\$(\w+)\$", lambda m: RUST.get(m[1], m[0]), name).replace("..", "::")
-    return re.sub(r"\s+|(?<=::)_(?=<)|^_(?=<)", "", name)
+    """A clone by the name of its function, and without the hashes of Rust."""
+    name = re.sub(r"( \[clone .*?\])+$|::h[0-9a-f]{16}$", "", name)
+    name = re.sub(r"(?<=\w)\[[0-9a-f]{1,16}\]|(?<=[\w']): [iu](size|\d+)\b|: (bool|char)\b", "", name)
+    return re.sub(r"(\.(isra|part|cold|constprop|lto_priv|llvm))?(\.\d+)*$|@.*$", "", name)
+
+
+def aliases():
+    """Names of one address: the linker folds functions that are alike, and either name is right."""
+    p = subprocess.run(["nm", "-C", path], capture_output=True, text=True, check=True)
+    at = {}
+    for line in p.stdout.splitlines():
+        a, kind, name = line[:16], line[17:18], line[19:]
+        if kind in "tTwWiVv":
+            at.setdefault(a, set()).add(plain(name))
+    same = {}
+    for group in at.values():
+        for name in group:
+            same.setdefault(name, set()).update(group)
+    return same
+
+
+def same_name(x, y):
+    return x == y or y in alias.get(x, ())
 
 
 offset, addr, length = text_section()
 at = sorted(rng.randrange(length) for _ in range(count))
 mine = subprocess.run([names, path], input="".join(f"{offset + a:x}\n" for a in at), capture_output=True, text=True, check=True)
 theirs = subprocess.run(
-    ["llvm-symbolizer", "--output-style=JSON", "--inlines", "--obj=" + path],
+    ["llvm-symbolizer", "--output-style=JSON", "--inlines", "--no-demangle", "--obj=" + path],
     input="".join(f"0x{addr + a:x}\n" for a in at), capture_output=True, text=True, check=True)
+theirs = [[(f["FunctionName"] or "??", f["FileName"] or "??", f["Line"]) for f in json.loads(t)["Symbol"]]
+          for t in theirs.stdout.splitlines()]
+long = demangle(sorted({f[0] for t in theirs for f in t}))
+alias = aliases()
 wrong = {"name": 0, "depth": 0, "line": 0, "file": 0}
 shown = frames = 0
-for a, m, t in zip(at, mine.stdout.splitlines(), theirs.stdout.splitlines()):
+for a, m, t in zip(at, mine.stdout.splitlines(), theirs):
     m = m.split("\t")
     m = list(zip(m[::3], m[1::3], map(int, m[2::3])))
-    t = [(f["FunctionName"] or "??", f["FileName"] or "??", f["Line"]) for f in json.loads(t)["Symbol"]]
+    t = [(long[f[0]], *f[1:]) for f in t]
     frames += len(t)
     bad = None
     if len(m) != len(t):
         bad = "depth"
-    elif any(plain(x[0]) != plain(y[0]) for x, y in zip(m, t)):
+    elif any(not same_name(plain(x[0]), plain(y[0])) for x, y in zip(m, t)):
         bad = "name"
+    elif t[0][0] == "??":
+        pass  # padding between functions is nobody's, whatever the line table says
     elif any(x[2] != y[2] for x, y in zip(m, t)):
         bad = "line"
     elif any(x[2] and x[1].split("/")[-1] != y[1].split("/")[-1] for x, y in zip(m, t)):
