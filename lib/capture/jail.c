@@ -10,7 +10,10 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -142,10 +145,31 @@ static int filter_calls(int has_landlock)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) ? -errno : 0;
 }
 
+/* What the recorder shares with the kernel: rings, counters, tables. */
+static int unmap_shared(void)
+{
+	unsigned long start, end;
+	char line[4300];
+	FILE *f = fopen("/proc/self/maps", "re");
+	int err = 0;
+
+	if (!f)
+		return -errno;
+	while (!err && fgets(line, sizeof(line), f))
+		if (strstr(line, "anon_inode:bpf-map") &&
+		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+			err = munmap((void *)start, end - start) ? -errno : 0;
+	fclose(f);
+	return err;
+}
+
 int jail_enter(int *keep, size_t nr_keep)
 {
 	size_t i;
-	int err = close_others(keep, nr_keep);
+	int err = unmap_shared();
+
+	if (!err)
+		err = close_others(keep, nr_keep);
 
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]) && !err; i++) {
 		struct rlimit have, want = {limits[i].max, limits[i].max};

@@ -134,7 +134,7 @@ static int vdso_file(struct modules *m)
 	char line[256];
 	size_t len = 0;
 	FILE *f;
-	int fd;
+	int fd, reading;
 
 	if (m->vdso)
 		return m->vdso;
@@ -147,9 +147,14 @@ static int vdso_file(struct modules *m)
 		fclose(f);
 	fd = len ? memfd_create("vdso", MFD_CLOEXEC) : -1;
 	if (fd >= 0 && write(fd, image, len) == (ssize_t)len) {
-		fd = keep_fd(m, fd);
-		m->vdso = fd < 0 ? SYM_NO_FILE : fd;
+		/* Whoever reads it must not be able to write. */
+		snprintf(line, sizeof(line), "/proc/self/fd/%d", fd);
+		reading = open(line, O_RDONLY | O_CLOEXEC);
+		reading = reading < 0 ? reading : keep_fd(m, reading);
+		m->vdso = reading < 0 ? SYM_NO_FILE : reading;
 	}
+	if (fd >= 0)
+		close(fd);
 	return m->vdso;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A broken ELF parser, preloaded in front of libdw: at a file called "crash" it crashes, at "hang"
- * it does not come back, at "escape" it is taken over and tries what a process may do. What it
- * could do comes out as the name of every function of that file.
+ * A broken ELF parser, preloaded in front of libdw and libelf: at a file called "crash" it crashes,
+ * at "hang" it does not come back, at "escape" it is taken over and tries what a process may do.
+ * What it could do comes out as the name of every function of that file.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -50,6 +51,19 @@ static void look_at_fds(void)
 	}
 }
 
+/* Rings and counters that the recorder shares with the kernel. */
+static void look_at_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[4300];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, "bpf-map"))
+			broke("shared_map");
+	if (f)
+		fclose(f);
+}
+
 static int by_openat2(void)
 {
 	struct open_how how = {.flags = O_WRONLY | O_CREAT, .mode = 0600};
@@ -64,6 +78,7 @@ static void escape(void)
 
 	verdict = "jail_held";
 	look_at_fds();
+	look_at_maps();
 	if (open("/etc/shadow", O_RDONLY) >= 0)
 		broke("reading");
 	if (open("/tmp/memprov-escaped", O_WRONLY | O_CREAT, 0600) >= 0 || by_openat2() >= 0)
@@ -82,6 +97,24 @@ static void escape(void)
 	if (pid > 0)
 		broke("fork");
 	execv("/bin/true", argv); /* would end the answers */
+}
+
+/* The builder of unwind tables reads through libelf alone. */
+Elf *elf_begin(int fd, Elf_Cmd cmd, Elf *ref)
+{
+	Elf *(*real)(int, Elf_Cmd, Elf *) =
+		(Elf * (*)(int, Elf_Cmd, Elf *)) dlsym(RTLD_NEXT, "elf_begin");
+	char self[64] = "", path[64], link[256] = "";
+
+	prctl(PR_GET_NAME, self);
+	if (!strcmp(self, "memprov-tables")) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "/crash"))
+			__builtin_trap();
+		while (strstr(link, "/hang"))
+			;
+	}
+	return real(fd, cmd, ref);
 }
 
 Dwfl_Module *dwfl_report_elf(Dwfl *dwfl, const char *name, const char *file, int fd, GElf_Addr base,
