@@ -8,12 +8,31 @@
 
 #include "stack.bpf.h"
 
-#define GFP_MOVABLE  0x8u
-#define GFP_NORETRY  0x10000u
-#define GFP_THISNODE 0x200000u
-#define MEMBER_SWAP  2
-#define MEMBER_NONE  255
-#define EC_PRESENT   1
+#define GFP_MOVABLE    0x8u
+#define GFP_NORETRY    0x10000u
+#define GFP_THISNODE   0x200000u
+#define MEMBER_SWAP    2
+#define MEMBER_UNKNOWN 254
+#define MEMBER_NONE    255
+#define EC_PRESENT     1
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct task_struct___counters {
+	struct {
+		int events;
+	} rss_stat;
+};
+#pragma clang attribute pop
+
+u32 mp_counters_late = 0; /* said to user space: rss_stat comes too late, see below */
+
+/* Before Linux 6.2 a thread keeps its counters to itself for 64 faults, so that rss_stat says
+ * nothing of the fault it comes in. Then the allocation is the only sign of any fault, and one that
+ * maps pages of a file from the cache shows none. */
+static __always_inline int counters_late(void)
+{
+	return bpf_core_field_exists(struct task_struct___counters, rss_stat);
+}
 
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned long error_code)
@@ -97,6 +116,8 @@ int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migra
 	 * one page; a larger one takes the place of the huge zero page, and is counted. */
 	if (t->fault.error_code & EC_PRESENT && !order)
 		commit(ctx, t, MEMBER_NONE);
+	else if (counters_late())
+		commit(ctx, t, MEMBER_UNKNOWN);
 	return 0;
 }
 
@@ -105,6 +126,10 @@ int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 {
 	struct thread *t;
 
+	if (counters_late()) {
+		mp_counters_late = 1;
+		return 0;
+	}
 	if (member == MEMBER_SWAP)
 		return 0;
 	t = known_thread();

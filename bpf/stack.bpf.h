@@ -108,16 +108,16 @@ static __always_inline u64 stack_top(struct walk *w, u64 sp)
 	return top;
 }
 
-static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, u32 n, int topology)
+static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, u32 n, u32 raw,
+				      int topology)
 {
-	u32 size = sizeof(buf->hdr) + sizeof(buf->ev) + n * 8 + buf->ev.raw;
+	u32 size = sizeof(buf->hdr) + sizeof(buf->ev) + n * 8 + raw;
 	u8 one = 1;
 
-	if (size > sizeof(*buf))
-		return 0;
 	fill_hdr(&buf->hdr, MP_EV_STACK, size, space);
 	buf->ev.id = id;
 	buf->ev.n = n;
+	buf->ev.raw = raw;
 	if (topology ? bpf_ringbuf_output(&topo_ring, buf, size, TOPO_WAKE)
 		     : bpf_ringbuf_output(&detail_ring, buf, size, DETAIL_WAKE)) {
 		count_loss(topology ? MP_LOSS_TOPO_RING : MP_LOSS_DETAIL_RING, MP_CLASS_MAX, space);
@@ -192,7 +192,7 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		if (buf->ev.by_fp0 & 1)
 			top = stack_top(w, regs->sp);
 	}
-	if (!n) {
+	if (!n || n > MP_STACK_DEPTH) { /* more it never is: Linux 6.1 must be told */
 		count_loss(MP_LOSS_STACK_FAIL, MP_CLASS_MAX, t->space);
 		return 0;
 	}
@@ -207,10 +207,8 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		return id;
 	}
 	if (!bpf_map_lookup_elem(&known_stacks, &id)) {
-		buf->ev.raw = top ? 8 : 0;
-		if (n <= MP_STACK_DEPTH)
-			buf->frames[n] = top;
-		if (!send_stack(buf, t->space, id, n, topology))
+		buf->frames[n] = top;
+		if (!send_stack(buf, t->space, id, n, top ? 8 : 0, topology))
 			return 0;
 	}
 	t->known[id % MP_KNOWN_STACKS] = id;

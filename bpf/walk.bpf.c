@@ -63,6 +63,14 @@ struct page___walk {
 	struct {
 		int counter;
 	} _mapcount;
+	struct {
+		int counter;
+	} compound_mapcount; /* of the first tail page */
+};
+
+/* What compound_head has become in Linux 7. */
+struct page___info {
+	unsigned long compound_info;
 };
 
 struct folio {
@@ -82,7 +90,7 @@ struct timespec64 {
 #pragma clang attribute pop
 
 /* Linux 6.2, commit a35b9af4ec2c ("bpf: Add a kfunc for generic type cast"). */
-extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
+extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 
 #define S_IFMT	     0170000
 #define S_IFREG	     0100000
@@ -98,6 +106,8 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 #define TYPE_MARKER  31
 #define SWP_PFN_MASK ((1ull << 40) - 1)
 
+#define HIGHEST_MASK (1ull << 28) /* struct pages of a folio of 16 GiB */
+
 #define PAGE_SHIFT   12
 #define PMD_SHIFT    21
 #define PUD_SHIFT    30
@@ -108,6 +118,7 @@ const volatile u64 cfg_direct = 0; /* kernel address of physical page 0 */
 const volatile u64 cfg_vmemmap = 0; /* struct page of frame 0 */
 const volatile u64 cfg_frame_mask = 0; /* bits of a table entry that hold the frame */
 const volatile u32 cfg_levels = 4;
+const volatile u32 cfg_cast = 0; /* bpf_rdonly_cast is there: half the time of a read by a helper */
 const volatile u32 cfg_first_non_swap = 23;
 const volatile u32 cfg_nr_nodes = 0;
 const volatile struct mp_walk_node cfg_nodes[MP_WALK_MAX_NODES] = {};
@@ -157,10 +168,16 @@ static struct mp_walk_table walk_table = {}; /* the one being decoded */
 /* A load from kernel memory that yields 0 where nothing is mapped. */
 static __always_inline u64 word(u64 addr)
 {
-	struct timespec64 *t =
-		bpf_rdonly_cast((void *)addr, bpf_core_type_id_kernel(struct timespec64));
+	u64 v = 0;
 
-	return (u64)t->tv_sec;
+	if (cfg_cast) {
+		struct timespec64 *t =
+			bpf_rdonly_cast((void *)addr, bpf_core_type_id_kernel(struct timespec64));
+
+		return (u64)t->tv_sec;
+	}
+	bpf_probe_read_kernel(&v, sizeof(v), (void *)addr);
+	return v;
 }
 
 /* Frame a leaf maps. Without PRESENT it is stored inverted (against L1TF), the low bits too; in a
@@ -229,20 +246,42 @@ static __always_inline void add(u64 addr, u64 pfn, u32 flags, u32 mapcount, u32 
 
 #define PAGE_FIELD(page, f) word((page) + (u64)bpf_core_field_offset(struct page___walk, f))
 
+static __always_inline u64 compound_word(u64 page)
+{
+	if (bpf_core_field_exists(struct page___walk, compound_head))
+		return PAGE_FIELD(page, compound_head);
+	return word(page + (u64)bpf_core_field_offset(struct page___info, compound_info));
+}
+
+/* Head of the folio that a tail page is in, by its compound word: an address, or in Linux 7 a mask
+ * that makes one of the tail's. No struct page lies where a mask would point. */
+static __always_inline u64 head_of(u64 page, u64 compound)
+{
+	return compound > -HIGHEST_MASK ? page & compound : compound - 1;
+}
+
+static __always_inline u32 mapcount_of_whole(u64 head)
+{
+	/* Linux 6.2 made it the folio's; before it is at the same place, in the second page. */
+	if (bpf_core_field_exists(struct folio, _entire_mapcount))
+		return (u32)word(head +
+				 (u64)bpf_core_field_offset(struct folio, _entire_mapcount)) +
+		       1;
+	return (u32)PAGE_FIELD(head + (u64)bpf_core_type_size(struct page), compound_mapcount) + 1;
+}
+
 /* A mapped frame that counts in Rss: whose it is and how often it is mapped, as smaps counts. */
 static __always_inline void add_frame(u64 addr, u64 pfn, u32 flags)
 {
 	u64 page = cfg_vmemmap + pfn * (u64)bpf_core_type_size(struct page);
-	u64 compound = PAGE_FIELD(page, compound_head), head = page, mapping;
+	u64 compound = compound_word(page), head = page, mapping;
 	u32 mapcount = (u32)PAGE_FIELD(page, _mapcount) + 1;
 
 	if (compound & 1)
-		head = compound - 1;
+		head = head_of(page, compound);
 	mapping = PAGE_FIELD(head, mapping);
 	if (compound & 1 || word(page) >> bpf_core_enum_value(enum pageflags___walk, PG_head) & 1)
-		mapcount += (u32)word(head +
-				      (u64)bpf_core_field_offset(struct folio, _entire_mapcount)) +
-			    1;
+		mapcount += mapcount_of_whole(head);
 	flags |= MP_PAGE_RESIDENT;
 	if (!(mapping & 1))
 		flags |= MP_PAGE_FILE;
@@ -268,7 +307,7 @@ static __always_inline int add_plain(u64 addr, u64 pte)
 	if (pfn < w.node_start || pfn >= w.node_end)
 		return 0;
 	page = cfg_vmemmap + pfn * (u64)bpf_core_type_size(struct page);
-	if (PAGE_FIELD(page, compound_head) & 1 || (PAGE_FIELD(page, mapping) & 3) != 1 ||
+	if (compound_word(page) & 1 || (PAGE_FIELD(page, mapping) & 3) != 1 ||
 	    (u32)PAGE_FIELD(page, _mapcount) ||
 	    word(page) >> bpf_core_enum_value(enum pageflags___walk, PG_head) & 1)
 		return 0;

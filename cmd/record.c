@@ -344,7 +344,9 @@ static int record(const struct options *o, struct trace_writer *w)
 	if (err)
 		return fail("record", "%s", msg[0] ? msg : strerror(-err));
 	if (msg[0])
-		fail("record", "reduced mode, pictures of your own processes only: %s", msg);
+		fail("record", "reduced mode, pictures%s only: %s",
+		     privilege_missing(NEED_BPF | NEED_PERFMON) ? " of your own processes" : "",
+		     msg);
 	err = run(o, &s);
 	recorder_free(&s.r);
 	return err;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "lib/capture/calibrate.h"
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/picture.h"
+#include "lib/capture/refusal.h"
 #include "walk.skel.h"
 
 #define PAGE	   4096ul
@@ -21,19 +21,6 @@
 #define MADV_GUARD 102 /* MADV_GUARD_INSTALL, Linux 6.13 */
 
 /* ---- measuring ---- */
-
-static u64 pagemap_entry(const void *addr)
-{
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	u64 e = 0;
-
-	if (fd < 0)
-		return 0;
-	if (pread(fd, &e, 8, (off_t)((unsigned long)addr / PAGE * 8)) != 8)
-		e = 0;
-	close(fd);
-	return e;
-}
 
 /* A memfd page is the one page whose struct page the kernel's own types lead to. */
 static int prepare(struct walk_bpf__bss *b)
@@ -54,7 +41,7 @@ static int prepare(struct walk_bpf__bss *b)
 			page[0] = 0x6d656d70726f76ull * (i + 3);
 		b->cal_addr[i] = (u64)(unsigned long)page;
 		b->cal_magic[i] = page[0];
-		b->cal_pfn[i] = pagemap_entry(page) & ((1ull << 55) - 1);
+		b->cal_pfn[i] = own_entry(page) & ((1ull << 55) - 1);
 		if (!b->cal_pfn[i])
 			return -EPERM;
 	}
@@ -138,9 +125,13 @@ int calibrate(struct calibration *ret_c, char *msg, size_t len)
 		return -errno;
 	bpf_program__set_autoload(skel->progs.walk_pass, false);
 	err = walk_bpf__load(skel);
-	if (err)
-		snprintf(msg, len, "the kernel refused the calibration: %s", strerror(-err));
-	else {
+	if (err) {
+		const char *lacks = refusal_lacks(REFUSAL_WALK);
+
+		snprintf(msg, len, "the kernel %s %s",
+			 lacks ? "has no" : "refused the calibration:",
+			 lacks ? lacks : strerror(-err));
+	} else {
 		err = prepare(skel->bss);
 		if (!err)
 			err = visit_self(skel);
@@ -266,6 +257,10 @@ static int agree(struct pagewalk *w, const u8 *at, u32 n, const u32 *want, char 
 	for (i = 0; !err && i < n; i++) {
 		u32 got = a[i].flags & WANT_MASK;
 
+		/* pagemap that is not sure contradicts nobody. */
+		if (b[i].flags & MP_PAGE_RACING)
+			b[i].flags = (b[i].flags & ~(MP_PAGE_RACING | MP_PAGE_THP)) |
+				     (a[i].flags & MP_PAGE_THP);
 		if (!memcmp(&a[i], &b[i], sizeof(*a)) &&
 		    (!want || want[i] == ~0u || got == want[i]))
 			continue;

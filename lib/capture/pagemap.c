@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "lib/capture/nodes.h"
 #include "lib/capture/pagecg.h"
@@ -40,12 +41,17 @@ struct pm_region {
 #define TYPE_MARKER	    31
 
 #define BLOCK_PAGES	    4096u
+#define HUGE		    (2ull << 20)
+/* COMPOUND_HEAD and THP */
+#define KPF_HUGE_HEAD (1ull << 15 | 1ull << 22)
 
 struct walker {
 	struct picture *p;
 	int pagemap, kflags, kcount;
 	int no_frames; /* PFNs are hidden: presence is known, how often a page is mapped is not */
 	int no_scan; /* PAGEMAP_SCAN is not there: read every entry */
+	u32 racing; /* MP_PAGE_RACING while it is unsure which pages are huge */
+	u64 ksm; /* the bit of kpageflags that says KSM, 0 when it says so of any page */
 	struct vma vma;
 	struct nodes nodes;
 	u64 entries[BLOCK_PAGES];
@@ -53,7 +59,7 @@ struct walker {
 };
 
 /* State of one page from its pagemap entry. 0: nothing there. */
-static u32 decode(const struct vma *v, u64 e, u64 kflags)
+static u32 decode(const struct vma *v, u64 e, u64 kflags, u64 ksm)
 {
 	u32 file = e & PM_BIT_FILE ? MP_PAGE_FILE : 0, type = e & 31;
 
@@ -66,7 +72,7 @@ static u32 decode(const struct vma *v, u64 e, u64 kflags)
 			return MP_PAGE_ZERO;
 		if (kflags & (1ull << KPF_NOPAGE))
 			return 0;
-		return MP_PAGE_RESIDENT | file | (kflags & (1ull << KPF_KSM) ? MP_PAGE_KSM : 0);
+		return MP_PAGE_RESIDENT | file | (kflags & ksm ? MP_PAGE_KSM : 0);
 	}
 	if (!(e & PM_BIT_SWAP) || e & PM_BIT_GUARD || type == TYPE_MARKER)
 		return 0;
@@ -88,7 +94,7 @@ static int kpage_read(int fd, u64 pfn, u64 *ret, u32 n)
 /* Of a page without a known frame: PAGEMAP_SCAN told the zero page apart. */
 static u32 decode_blind(const struct walker *k, u64 e, int zero)
 {
-	u32 flags = decode(&k->vma, e, 0);
+	u32 flags = decode(&k->vma, e, 0, 0);
 
 	return flags & MP_PAGE_RESIDENT && zero ? MP_PAGE_ZERO : flags;
 }
@@ -128,12 +134,14 @@ static int decode_block(struct walker *k, u64 addr, u32 n, int huge, int zero)
 		if (k->p->env->charged)
 			err = pagecg_mark(k->p->env->charged, pfn, len, first);
 		for (j = 0; j < len && !err; j++) {
-			u32 flags = decode(&k->vma, k->entries[i + j], kf[j]);
+			u32 flags = decode(&k->vma, k->entries[i + j], kf[j], k->ksm);
 
 			if (flags & MP_PAGE_RESIDENT && huge)
 				flags |= MP_PAGE_THP;
 			if (flags & MP_PAGE_RESIDENT && first[j])
 				flags |= MP_PAGE_CHARGED;
+			if (flags)
+				flags |= k->racing;
 			if (flags)
 				err = picture_run(
 					k->p, addr + (i + j) * MP_PAGE_SIZE, 1, flags,
@@ -164,6 +172,50 @@ static int walk_range(struct walker *k, u64 start, u64 end, int huge, int zero)
 		start += n * MP_PAGE_SIZE;
 	}
 	return 0;
+}
+
+/* Could [at, at + HUGE) be mapped by one entry? Then it is one huge page, whole and in order. */
+static int may_be_huge(struct walker *k, u64 at)
+{
+	u64 first, flags;
+	u32 i;
+
+	if (pread(k->pagemap, k->entries, HUGE / MP_PAGE_SIZE * 8,
+		  (off_t)(at / MP_PAGE_SIZE * 8)) != HUGE / MP_PAGE_SIZE * 8)
+		return 0;
+	first = k->entries[0] & PM_PFN_MASK;
+	for (i = 0; i < HUGE / MP_PAGE_SIZE; i++)
+		if (!(k->entries[i] & PM_BIT_PRESENT) || (k->entries[i] & PM_PFN_MASK) != first + i)
+			return 0;
+	return first && !kpage_read(k->kflags, first, &flags, 1) &&
+	       (flags & KPF_HUGE_HEAD) == KPF_HUGE_HEAD && !(flags & 1ull << KPF_ZERO_PAGE);
+}
+
+/* Without PAGEMAP_SCAN smaps knows how many bytes of a VMA are mapped by huge entries, and the
+ * frames which those can be. Where the two differ no page of them is called exact: a huge page may
+ * be mapped by small entries, and smaps of Linux 6.1 leaves out those without access, for good or
+ * until NUMA balancing's next fault. */
+static int walk_vma_huge(struct walker *k, u64 at, u64 to)
+{
+	u64 block, most = (to - at) / HUGE + 1, n = 0, i;
+	u64 *blocks = calloc(most, sizeof(*blocks));
+	int err = blocks ? 0 : -ENOMEM;
+
+	for (block = (at + HUGE - 1) & ~(HUGE - 1); !err && block + HUGE <= to; block += HUGE)
+		if (may_be_huge(k, block))
+			blocks[n++] = block;
+	for (i = 0; !err && i < n; i++) {
+		err = walk_range(k, at, blocks[i], 0, 0);
+		k->racing = n * HUGE > k->vma.thp ? MP_PAGE_RACING : 0;
+		if (!err)
+			err = walk_range(k, blocks[i], blocks[i] + HUGE, i < k->vma.thp / HUGE, 0);
+		k->racing = 0;
+		at = blocks[i] + HUGE;
+	}
+	if (!err)
+		err = walk_range(k, at, to, 0, 0);
+	free(blocks);
+	return err;
 }
 
 /* Only ranges that hold something: 64 GiB of untouched reservation costs one call. */
@@ -205,7 +257,9 @@ static int walk_vma(struct walker *k)
 			break;
 		at = arg.walk_end;
 	}
-	return k->no_scan && at < to ? walk_range(k, at, to, 0, 0) : 0;
+	if (!k->no_scan || at >= to)
+		return 0;
+	return k->no_frames ? walk_range(k, at, to, 0, 0) : walk_vma_huge(k, at, to);
 }
 
 static u32 vm_flag(const char *two)
@@ -257,6 +311,10 @@ static int walk_smaps(struct walker *k, FILE *f)
 			k->vma = next;
 		} else if (sscanf(line, "Swap: %llu kB", &v) == 1) {
 			k->vma.swap = v * 1024;
+		} else if (sscanf(line, "AnonHugePages: %llu kB", &v) == 1 ||
+			   sscanf(line, "ShmemPmdMapped: %llu kB", &v) == 1 ||
+			   sscanf(line, "FilePmdMapped: %llu kB", &v) == 1) {
+			k->vma.thp += v * 1024;
 		} else if (!strncmp(line, "VmFlags:", 8)) {
 			char *p = line + 8;
 
@@ -266,6 +324,22 @@ static int walk_smaps(struct walker *k, FILE *f)
 	}
 	free(line);
 	return err ? err : finish_vma(k);
+}
+
+/* Some kernels (seen in 6.12 and 6.18) say KSM of every anonymous page; then they do of one that
+ * was just written, which nothing can have merged yet. */
+static u64 ksm_bit(void)
+{
+	volatile u8 *page = mmap(NULL, MP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u64 flags;
+
+	if (page == MAP_FAILED)
+		return 0;
+	page[0] = 1;
+	flags = kpage_flags(own_entry((void *)page) & PM_PFN_MASK);
+	munmap((void *)page, MP_PAGE_SIZE);
+	return ~flags & 1ull << KPF_KSM;
 }
 
 static int kpage_open(struct walker *k, pid_t tid)
@@ -283,6 +357,8 @@ static int kpage_open(struct walker *k, pid_t tid)
 	k->kflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
 	k->kcount = open("/proc/kpagecount", O_RDONLY | O_CLOEXEC);
 	k->no_frames = k->kflags < 0 || k->kcount < 0;
+	if (!k->no_frames)
+		k->ksm = ksm_bit();
 	return 0;
 }
 

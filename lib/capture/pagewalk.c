@@ -326,10 +326,9 @@ int walk_by_tables(struct picture *p, pid_t tid)
 
 /* ---- opening ---- */
 
-static int load(struct pagewalk *w, const struct calibration *c)
+static int try_load(struct pagewalk *w, const struct calibration *c, u32 cast)
 {
 	struct nodes nodes;
-	int err;
 
 	w->skel = walk_bpf__open();
 	if (!w->skel)
@@ -339,10 +338,21 @@ static int load(struct pagewalk *w, const struct calibration *c)
 	w->skel->rodata->cfg_vmemmap = c->vmemmap;
 	w->skel->rodata->cfg_frame_mask = c->frame_mask;
 	w->skel->rodata->cfg_levels = c->levels;
+	w->skel->rodata->cfg_cast = cast;
 	nodes_read("/proc/zoneinfo", &nodes);
 	w->skel->rodata->cfg_nr_nodes = nodes.n;
 	memcpy((void *)w->skel->rodata->cfg_nodes, nodes.range, sizeof(nodes.range));
-	err = walk_bpf__load(w->skel);
+	return walk_bpf__load(w->skel);
+}
+
+static int load(struct pagewalk *w, const struct calibration *c)
+{
+	int err = try_load(w, c, 1);
+
+	if (err) {
+		walk_bpf__destroy(w->skel);
+		err = try_load(w, c, 0);
+	}
 	if (err)
 		return err;
 	w->runs = mmap(NULL, MP_WALK_MAX_RUNS * sizeof(*w->runs), PROT_READ, MAP_SHARED,

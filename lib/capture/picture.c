@@ -238,3 +238,16 @@ u64 kpage_flags(u64 pfn)
 	close(fd);
 	return flags;
 }
+
+u64 own_entry(const void *addr)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	u64 e = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &e, 8, (off_t)((unsigned long)addr / MP_PAGE_SIZE * 8)) != 8)
+		e = 0;
+	close(fd);
+	return e;
+}

@@ -25,7 +25,7 @@ struct picture {
 
 /* One line of maps or smaps. */
 struct vma {
-	u64 start, end, pgoff, ino, swap;
+	u64 start, end, pgoff, ino, swap, thp;
 	u32 dev, name, flags;
 };
 
@@ -56,6 +56,8 @@ int walk_by_pagemap(struct picture *p, pid_t tid);
 
 /* kpageflags of one frame; ~0 when it has none. */
 u64 kpage_flags(u64 pfn);
+/* pagemap's entry of one of our own pages; 0 when it cannot be read. */
+u64 own_entry(const void *addr);
 #define KPF_NOPAGE    20
 #define KPF_KSM	      21
 #define KPF_ZERO_PAGE 24

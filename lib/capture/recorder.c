@@ -104,7 +104,10 @@ static int put_hooks(struct recorder *r, const char *reason)
 		err = put_hook(r, "fault", no_fault ? NULL : "tracepoint machine",
 			       no_fault ? NULL : "tracepoint",
 			       no_fault ? no_fault
-					: "flows are inferred: no function hooks in this version");
+			       : session_counters_late(r->s)
+				       ? "flows are inferred: no function hooks in this version; "
+					 "faults on pages that are in the page cache are not seen"
+				       : "flows are inferred: no function hooks in this version");
 	if (!err)
 		err = pictures_by_walk(r->pictures)
 			      ? put_hook(r, "snapshot", "BPF page-table walk", "BTF field", NULL)

@@ -14,6 +14,7 @@
 #include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/privilege.h"
+#include "lib/capture/refusal.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
 #include "memprov.skel.h"
@@ -99,50 +100,6 @@ static int on_record(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* Asked only after the kernel refused: the file alone proves nothing. */
-static int locked_down(void)
-{
-	char line[128] = "";
-	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-
-	if (!f)
-		return 0;
-	if (!fgets(line, sizeof(line), f))
-		line[0] = 0;
-	fclose(f);
-	return strstr(line, "[confidentiality]") != NULL;
-}
-
-static void explain(int err, char *msg, size_t len)
-{
-	int missing = privilege_missing(NEED_BPF | NEED_PERFMON);
-	char names[64];
-
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		snprintf(msg, len,
-			 "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot one with "
-			 "CONFIG_DEBUG_INFO_BTF");
-	else if (missing)
-		snprintf(msg, len,
-			 "no privilege to load BPF programs: %s missing: run as root or grant it",
-			 privilege_names(missing, names, sizeof(names)));
-	else if (locked_down())
-		snprintf(msg, len,
-			 "the kernel is locked down (confidentiality), so BPF may not read its "
-			 "memory: boot with lockdown=integrity or none");
-	else if (err == -EPERM || err == -EACCES)
-		snprintf(msg, len,
-			 "the kernel refused BPF (%s) to a process that has the capabilities: a "
-			 "security policy; see its log, dmesg or ausearch",
-			 strerror(-err));
-	else if (err == -ENOMEM)
-		snprintf(msg, len, "no memory for BPF maps: try a smaller --ring");
-	else
-		snprintf(msg, len,
-			 "cannot load or attach BPF programs: %s; -v shows libbpf's words",
-			 strerror(-err));
-}
-
 /* The size the kernel asks for: a power of two of whole pages. */
 static u32 ring_size(u64 bytes)
 {
@@ -186,7 +143,7 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 	}
 	s->skel->rodata->cfg_follow_forks = (u32)o->follow;
 	if (o->may_be_blind && privilege_missing(NEED_BPF | NEED_PERFMON)) {
-		explain(-EPERM, msg, msg_len);
+		refusal_explain(-EPERM, msg, msg_len);
 		s->blind = 1;
 		*ret_s = s;
 		return 0;
@@ -209,7 +166,16 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 	*ret_s = s;
 	return 0;
 fail:
-	explain(err, msg, msg_len);
+	refusal_explain(err, msg, msg_len);
+	if (o->may_be_blind && refusal_lacks(REFUSAL_PROGRAMS)) {
+		memprov_bpf__destroy(s->skel);
+		s->skel = memprov_bpf__open();
+		if (s->skel) {
+			s->blind = 1;
+			*ret_s = s;
+			return 0;
+		}
+	}
 	session_free(&s);
 	return err;
 }
@@ -355,6 +321,11 @@ int session_has(const struct session *s, pid_t pid)
 		return i < s->nr_pids;
 	}
 	return !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space);
+}
+
+int session_counters_late(const struct session *s)
+{
+	return s->skel->bss->mp_counters_late != 0;
 }
 
 u64 session_seq(const struct session *s)

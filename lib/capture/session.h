@@ -14,7 +14,7 @@ struct session;
 
 struct session_opts {
 	int follow; /* children and their children join the recording */
-	int may_be_blind; /* without privilege: no events, msg says what is missing */
+	int may_be_blind; /* without privilege or on an old kernel: no events, msg says why */
 	u64 ring_bytes; /* of the ring of faults, 0: as built */
 };
 
@@ -40,6 +40,8 @@ void session_wake_by(struct session *s, int fd);
 struct bank_fds session_banks(struct session *s);
 /* Is this process followed? */
 int session_has(const struct session *s, pid_t pid);
+/* Do faults show only where they allocate? Known once a program has run. */
+int session_counters_late(const struct session *s);
 /* The recording's order: the number of the last event that drew one. */
 u64 session_seq(const struct session *s);
 /* Mapping calls of a space so far, entries and returns. */
