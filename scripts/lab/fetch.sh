@@ -16,8 +16,8 @@ PATH=$PATH:/usr/sbin:/sbin
 modules=(virtio_pci virtio_blk ext4 zram lzo-rle lz4)
 
 # What live tests call.
-tools=(base-files base-passwd bash bpftool busybox-static coreutils diffutils findutils grep kmod mawk
-	mount procps python3 redis-server sed tar util-linux)
+tools=(base-files base-passwd bash bpftool busybox-static coreutils dash diffutils findutils grep kmod mawk
+	mount procps python3 redis-server sed tar util-linux zstd)
 
 # Nothing to boot here: not a failure of what is tested.
 unavailable() {
@@ -84,7 +84,7 @@ pack_modules() { # UNPACKED OUT
 	rm -rf "$root"
 }
 
-# fetch_kernel KEY: sets kernel to a folder with vmlinux, modules.cpio and release
+# fetch_kernel KEY: sets kernel to a folder with vmlinuz, vmlinux, modules.cpio and release
 fetch_kernel() {
 	local key archive suite patterns uri at names image
 	read -r key archive suite _ patterns <<<"$(kernel_row "$1")"
@@ -112,7 +112,7 @@ fetch_kernel() {
 		fi
 		unavailable "$key: $suite cannot be had: $(tail -n 1 "$at/log")"
 	fi
-	if [ "$(cat "$kernel/packages" 2>/dev/null)" = "$names" ]; then
+	if [ "$(cat "$kernel/packages" 2>/dev/null)" = "$names" ] && [ -e "$kernel/vmlinuz" ]; then
 		touch "$kernel/release"
 		return 0
 	fi
@@ -125,6 +125,7 @@ fetch_kernel() {
 		dpkg -x "$image" "$at/new/unpacked"
 	done
 	image=$(find "$at/new/unpacked" -name 'vmlinuz*' -type f | head -n 1)
+	cp "$image" "$at/new/vmlinuz"
 	python3 "$lab/vmlinux.py" "$image" "$at/new/vmlinux"
 	pack_modules "$at/new/unpacked" "$at/new/modules.cpio"
 	find "$at/new/unpacked" -path '*/lib/modules/*' -prune -printf '%f\n' | head -n 1 >"$at/new/release"
@@ -168,8 +169,10 @@ fetch_root() {
 	dpkg -L $packages | grep -vE '^/usr/share/(doc|man|locale|info|bash-completion|lintian)/' |
 		while read -r file; do
 			[ -d "$file" ] && [ ! -L "$file" ] || echo "${file#/}"
-		done | sort -u | tar -C / --ignore-failed-read -cf - -T - /etc/alternatives 2>/dev/null |
-		tar -C "$at" -xf -
+		done | sort -u | tar -C / --ignore-failed-read -cf - -T - 2>/dev/null | tar -C "$at" -xf -
+	# awk and the like are links that no package owns.
+	find /usr/bin /usr/sbin -lname '/etc/alternatives/*' -printf '%p\n' | sed 's@^/@@' |
+		tar -C / -cf - -T - etc/alternatives | tar -C "$at" -xf -
 	mkdir -p "$at"/{dev,proc,sys,run,tmp,out,root,memprov,var/tmp}
 	chmod 1777 "$at/tmp" "$at/var/tmp"
 	cp "$at/usr/share/base-passwd/passwd.master" "$at/etc/passwd"

@@ -146,6 +146,8 @@ start_record() {
 	pids+=("$recorder")
 	await is_recording || fail "record says nothing for 30 s"
 	kill -0 "$recorder" 2>/dev/null || fail "record ended at once"
+	! grep -q "reduced mode, pictures only" "$dir/record.err" ||
+		skip "$(sed -n 's/.*reduced mode, pictures only: //p' "$dir/record.err")"
 }
 
 stop_record() {
@@ -153,7 +155,10 @@ stop_record() {
 	kill -INT "$recorder"
 	wait "$recorder" || status=$?
 	unset 'pids[-1]'
-	[ "$status" = 0 ] || fail "record exits with $status"
+	[ "$status" = 0 ] || {
+		"$memprov" report "$trace" --format json | grep -o '"causes": {[^}]*}' >&2
+		fail "record exits with $status"
+	}
 }
 
 # check [OPTION...]: the report against the oracle and the kernel's own figure.

@@ -6,7 +6,17 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_bpf
-run protnone
+start_work protnone
+start_record
+go
+stop_record
+rss=$(awk '$1 == "Rss:" { print $2 * 1024 }' "/proc/$pid/smaps_rollup")
+truth=$(sed -n 's/.*"resident":\([0-9]*\).*/\1/p' "$oracle" | awk '{ n += $1 } END { print n }')
+if [ "$rss" -lt "$truth" ]; then
+	skip "smaps of this kernel leaves out huge pages without access: Rss $rss of $truth"
+fi
+check
+stop_work
 python3 - "$report" "$oracle" <<'END' || fail "shared or pss of pages without access is wrong"
 import json
 import sys

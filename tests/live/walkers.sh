@@ -3,6 +3,7 @@
 # The walk by the page tables and the one by pagemap, each the only one in use, give every owner the
 # same pages; a walk of several chunks while the target maps and unmaps stays between the kernel's
 # own readings and calls nothing exact that is not.
+# usage: walkers.sh BUILDDIR [WORK...]: of these workloads only
 set -euo pipefail
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +23,12 @@ record_by() { # PROVIDER
 	rm -f "$trace" "$trace.old"
 }
 
-for work in direct guards mapops memfd objswap protnone thp vmas; do
+works=("${@:2}")
+if [ ${#works[@]} = 0 ]; then
+	works=(direct guards mapops memfd objswap protnone thp vmas chunks)
+fi
+for work in "${works[@]}"; do
+	[ "$work" != chunks ] || continue
 	echo "# $work"
 	start_work "$work"
 	go
@@ -67,6 +73,11 @@ END
 	kill -CONT "$pid"
 	stop_work
 done
+
+if [ "${works[-1]}" != chunks ]; then
+	echo "ok walkers"
+	exit 0
+fi
 
 # Four chunks and more, while another thread maps, touches and unmaps all the time. The big mapping
 # was there before, stands still and must be whole and exact whatever goes on beside it.
