@@ -79,12 +79,22 @@ static int grow_seen(struct symbolizer *k)
 	return 0;
 }
 
-/* NULL: no memory. A collision of 64 bits costs a name. */
+/* What is remembered, by kind: keys of two kinds, or of two spaces, must not be equal by their
+ * making. 0 is no key. A collision of 64 bits costs a name. */
+enum { KEY_PC = 1, KEY_RETURN, KEY_NAMED, KEY_VMA, KEY_SPACE };
+
+static u64 key_of(u32 kind, u32 space, u64 v)
+{
+	u64 key = mix(mix(mix(0, kind), space), v);
+
+	return key + !key;
+}
+
+/* NULL: no memory. */
 static struct seen *look_up(struct symbolizer *k, u64 key)
 {
 	struct seen *s;
 
-	key += !key;
 	if (k->nr_seen * 2 >= k->cap_seen && grow_seen(k))
 		return NULL;
 	s = slot_of(k->seen, k->cap_seen, key);
@@ -106,7 +116,7 @@ static int first_time(struct symbolizer *k, u64 key)
 
 static int add_place(struct symbolizer *k, u32 space, u64 addr, u8 is_return)
 {
-	int first = first_time(k, mix(mix(1 + is_return, space), addr));
+	int first = first_time(k, key_of(is_return ? KEY_RETURN : KEY_PC, space, addr));
 
 	if (first <= 0)
 		return first;
@@ -138,21 +148,17 @@ static int add_stack(struct symbolizer *k, const struct mp_hdr *rec)
 	return err;
 }
 
-static u64 space_key(u32 id)
-{
-	return mix(5, id);
-}
-
 static struct space *space_of(struct symbolizer *k, u32 id)
 {
-	const struct seen *s = k->cap_seen ? slot_of(k->seen, k->cap_seen, space_key(id)) : NULL;
+	const struct seen *s =
+		k->cap_seen ? slot_of(k->seen, k->cap_seen, key_of(KEY_SPACE, id, 0)) : NULL;
 
 	return s && s->walk ? &k->spaces[s->walk - 1] : NULL;
 }
 
 static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 {
-	struct seen *seen = look_up(k, space_key(rec->space));
+	struct seen *seen = look_up(k, key_of(KEY_SPACE, rec->space, 0));
 	struct space *s;
 
 	if (!seen || seen->walk)
@@ -225,9 +231,8 @@ static void allow_files(void)
  * between is not known. */
 static int is_mapped(struct symbolizer *k, struct space *s, const struct mp_ev_vma *v)
 {
-	struct seen *seen = look_up(
-		k, mix(mix(mix(mix(mix(mix(4, s->id), v->start), v->end), v->pgoff), v->ino),
-		       v->name));
+	u64 what = mix(mix(mix(mix(v->start, v->end), v->pgoff), v->ino), v->name);
+	struct seen *seen = look_up(k, key_of(KEY_VMA, s->id, what));
 	int mapped;
 
 	if (!seen)
@@ -355,7 +360,7 @@ static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
 		if (!s || !sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
 			continue;
 		/* A pc and a return address may be the same number. */
-		if (first_time(k, mix(mix(3, at->space), at->addr)) <= 0)
+		if (first_time(k, key_of(KEY_NAMED, at->space, at->addr)) <= 0)
 			continue;
 		names[nr].space = s->sym;
 		names[nr].addr = at->addr;

@@ -48,9 +48,11 @@ static int cmp_frame(const struct frame *a, const struct frame *b)
 	return c ? c : (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+/* By the nearest frames of the program: those of an allocator are the same for all its callers. */
 static int cmp_rows(const struct row *a, const struct row *b)
 {
-	u32 i;
+	u32 x = row_program_frames(a), y = row_program_frames(b), i;
+	u32 nx = a->nr_frames - x, ny = b->nr_frames - y;
 	int c;
 
 	if (a->kind != b->kind)
@@ -58,14 +60,14 @@ static int cmp_rows(const struct row *a, const struct row *b)
 	c = cmp_text(a->name, b->name);
 	if (c || a->name)
 		return c;
-	for (i = 0; i < DEPTH && i < a->nr_frames && i < b->nr_frames; i++) {
-		c = cmp_frame(&a->frames[i], &b->frames[i]);
+	for (i = 0; i < DEPTH && i < nx && i < ny; i++) {
+		c = cmp_frame(&a->frames[x + i], &b->frames[y + i]);
 		if (c)
 			return c;
 	}
-	if (i == DEPTH || a->nr_frames == b->nr_frames)
+	if (i == DEPTH || nx == ny)
 		return 0;
-	return a->nr_frames < b->nr_frames ? -1 : 1;
+	return nx < ny ? -1 : 1;
 }
 
 /* The same file of another release: /opt/2/lib/libx.so.5 is /opt/1/lib/libx.so.4. */

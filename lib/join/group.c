@@ -42,6 +42,15 @@ int frame_is_made(const struct frame *f)
 	return f->module && !strcmp(f->module, "[jit]");
 }
 
+u32 row_program_frames(const struct row *row)
+{
+	u32 i = 0;
+
+	while (i < row->nr_frames && frame_is_plumbing(&row->frames[i]))
+		i++;
+	return i < row->nr_frames ? i : 0;
+}
+
 const char *frame_label(const struct frame *f, char *buf, size_t len)
 {
 	const char *name = f->module ? strrchr(f->module, '/') : NULL;

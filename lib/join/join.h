@@ -223,6 +223,8 @@ const char *row_unwound_by(const struct row *row);
 const char *row_unwound_end(const struct row *row);
 int frame_is_plumbing(const struct frame *f);
 int frame_is_made(const struct frame *f); /* at run time: its place tells nothing */
+/* The first frame, inlined or not, that is not plumbing; 0 where all are. */
+u32 row_program_frames(const struct row *row);
 #define FRAME_LABEL 264
 /* To be printed: the function, else its file in brackets, else [unknown]. */
 const char *frame_label(const struct frame *f, char *buf, size_t len);

@@ -32,6 +32,7 @@ static json_t *row_json(const struct diff *d, const struct diff_row *row)
 	json_object_set_new(origin, "kind", json_text(origin_kind_names[r->kind]));
 	json_object_set_new(origin, "name", json_text(r->name));
 	json_object_set_new(origin, "function", json_text(row_function(r)));
+	json_object_set_new(origin, "stack", json_stack(r));
 	if (row->known)
 		delta = json_pack("{s:o, s:o, s:o}", "value", number(d->column, row->delta), "lo",
 				  number(d->column, row->lo), "hi", number(d->column, row->hi));
@@ -130,19 +131,6 @@ static void cell(FILE *f, int column, int known, double v, int sign)
 	fprintf(f, "%16s", buf);
 }
 
-static void owner(FILE *f, const struct row *row)
-{
-	char label[FRAME_LABEL];
-	u32 i;
-
-	if (row->name)
-		fprintf(f, row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]", row->name);
-	for (i = 0; !row->name && i < row->nr_frames && i < 4; i++)
-		fprintf(f, "%s%s", i ? " < " : "",
-			frame_label(&row->frames[i], label, sizeof(label)));
-	fprintf(f, "  (%s)\n", origin_kind_names[row->kind]);
-}
-
 static void row_text(FILE *f, const struct diff *d, const struct diff_row *row)
 {
 	cell(f, d->column, row->known, row->delta, 1);
@@ -150,7 +138,7 @@ static void row_text(FILE *f, const struct diff *d, const struct diff_row *row)
 	cell(f, d->column, row->base.known, diff_total(&row->base), 0);
 	cell(f, d->column, row->next.known, diff_total(&row->next), 0);
 	fprintf(f, "  %-8s  ", diff_match_names[row->match]);
-	owner(f, row->row);
+	out_owner(f, row->row, 0);
 }
 
 static void total_text(FILE *f, const struct diff *d)

@@ -158,12 +158,11 @@ static json_t *recording(const struct report *r)
 	return j;
 }
 
-static json_t *row_json(const struct row *row)
+json_t *json_stack(const struct row *row)
 {
-	json_t *stack = json_array(), *costs = json_object(), *origin, *j;
+	json_t *stack = json_array(), *j;
 	char addr[24];
 	u32 i;
-	int c;
 
 	for (i = 0; i < row->nr_frames; i++) {
 		const struct frame *f = &row->frames[i];
@@ -179,6 +178,15 @@ static json_t *row_json(const struct row *row)
 		json_object_set_new(j, "inlined", json_boolean(f->inlined));
 		json_array_append_new(stack, j);
 	}
+	return stack;
+}
+
+static json_t *row_json(const struct row *row)
+{
+	json_t *costs = json_object(), *origin;
+	char addr[24];
+	int c;
+
 	for (c = 0; c < COST_MAX; c++)
 		json_object_set_new(costs, cost_columns[c].name, value(&row->cost[c]));
 	if (row->multi && row->cost[COST_RESIDENT].known)
@@ -198,7 +206,7 @@ static json_t *row_json(const struct row *row)
 		json_object_set_new(origin, "inode", json_text(addr));
 	}
 	json_object_set_new(origin, "generations", json_integer((json_int_t)row->generations));
-	json_object_set_new(origin, "stack", stack);
+	json_object_set_new(origin, "stack", json_stack(row));
 	json_object_set_new(origin, "unwound_by", json_text(row_unwound_by(row)));
 	json_object_set_new(origin, "unwound_end", json_text(row_unwound_end(row)));
 	return json_pack("{s:s, s:o, s:o}", "id", row->id, "origin", origin, "costs", costs);

@@ -10,6 +10,7 @@
  * lib/out. */
 struct json_t;
 struct json_t *json_text(const char *s);
+struct json_t *json_stack(const struct row *row);
 
 struct out_opts {
 	int column; /* sorted by */
@@ -24,6 +25,12 @@ void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_cgroups_json(const struct report *r);
 /* Bytes in words; good for the next fifteen calls. */
 const char *out_amount(const struct out_opts *o, s64 v);
+
+/* owner.c: whose a row is and of what kind, to the end of the line: OUT_FRAMES of the program's
+ * frames, innermost first, and what they called. lines: where in each function, too, to tell it
+ * from another row that reads the same. */
+#define OUT_FRAMES 4u
+void out_owner(FILE *f, const struct row *row, int lines);
 
 /* Lines of the contract screen, to be freed; NULL without memory. */
 char *out_contract(const struct report *r, const struct out_opts *o);

@@ -240,24 +240,19 @@ static char grade_of(const struct cost *c)
 	return c->sampled ? '~' : cost_is_open(c) ? '?' : ' ';
 }
 
-#define SHOWN_FRAMES 4u
-
 /* Do two rows read the same? */
 static int is_twin(const struct row *a, const struct row *b)
 {
-	u32 n = a->nr_frames < SHOWN_FRAMES ? a->nr_frames : SHOWN_FRAMES, i;
+	u32 x = row_program_frames(a), y = row_program_frames(b), i;
+	char one[FRAME_LABEL], other[FRAME_LABEL];
 
 	if (a == b || a->name || b->name || a->kind != b->kind || a->pid != b->pid)
 		return 0;
-	if (n != (b->nr_frames < SHOWN_FRAMES ? b->nr_frames : SHOWN_FRAMES))
-		return 0;
-	for (i = 0; i < n; i++) {
-		const char *x = a->frames[i].function, *y = b->frames[i].function;
-
-		if (strcmp(x ? x : "", y ? y : ""))
+	for (i = 0; i < OUT_FRAMES && x + i < a->nr_frames && y + i < b->nr_frames; i++)
+		if (strcmp(frame_label(&a->frames[x + i], one, sizeof(one)),
+			   frame_label(&b->frames[y + i], other, sizeof(other))))
 			return 0;
-	}
-	return 1;
+	return i == OUT_FRAMES || a->nr_frames - x == b->nr_frames - y;
 }
 
 /* Looks at the rows around it only: rows that read the same cost about the same, or are told apart
@@ -272,32 +267,12 @@ static int has_twin(const struct report *r, size_t at)
 	return 0;
 }
 
-/* lines: where in each function, to tell it from another row. */
 static void owner(FILE *f, const struct row *row, int lines)
 {
-	char label[FRAME_LABEL];
-	u32 i, shown = 0;
-
-	if (row->kind == ORIGIN_PROCESS) {
+	if (row->kind == ORIGIN_PROCESS)
 		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
-		return;
-	}
-	if (row->name)
-		fprintf(f,
-			row->called || row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]",
-			row->name);
-	for (i = 0; i < row->nr_frames && shown < SHOWN_FRAMES; i++) {
-		const struct frame *fr = &row->frames[i];
-
-		if (row->name)
-			break;
-		fprintf(f, "%s%s", shown++ ? " < " : "", frame_label(fr, label, sizeof(label)));
-		if (lines && fr->line)
-			fprintf(f, ":%u", fr->line);
-		else if (lines && fr->module && !frame_is_plumbing(fr))
-			fprintf(f, "@0x%llx", (unsigned long long)fr->offset);
-	}
-	fprintf(f, "  (%s)\n", origin_kind_names[row->kind]);
+	else
+		out_owner(f, row, lines);
 }
 
 static int is_zero(const struct row *row, const int *columns)

@@ -111,3 +111,36 @@ cp "$dir/new" "$dir/memprov.data"
 cd "$dir"
 expect 0 "the default files" --format json
 cmp "$dir/out" "$dir/two.json" || fail "the default files are not memprov.data.old and memprov.data"
+
+# Two callers of malloc, the same frames of the C library between them and the kernel.
+record_callers() { # NAME BLOCKS
+	trace=$dir/$1
+	start_work callers "$2"
+	start_record
+	go
+	stop_record
+	stop_work
+}
+record_callers few 2
+record_callers many 7
+expect 0 "two callers" "$dir/few" "$dir/many" --by reserved --format json
+cp "$dir/out" "$dir/callers.json"
+"$memprov" report "$dir/many" --columns reserved --format table >"$dir/callers.txt"
+python3 - "$dir/callers.json" "$dir/callers.txt" <<'END' || fail "callers of malloc are mixed up"
+import json
+import sys
+
+# glibc asks for a page more than the block, for its own word.
+block = (1 << 20) + 4096
+by = {"cache_fill": 0, "parse": 0}
+for row in json.load(open(sys.argv[1], encoding="utf-8"))["rows"]:
+    names = [f["function"] for f in row["origin"]["stack"]]
+    for name in by:
+        if name in names:
+            by[name] += (row["delta"] or {"value": 0})["value"]
+print(by)
+assert by == {"cache_fill": 5 * block, "parse": 0}, by
+screen = open(sys.argv[2], encoding="utf-8").read()
+assert "fill < cache_fill < main" in screen and "fill < parse < main" in screen, screen
+assert "by malloc)" in screen or "by __libc_malloc)" in screen, screen
+END

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * Whose a row is, in a line: the frames of the program, and what it called to get there. */
+#include "lib/out/out.h"
+
+static void where(FILE *f, const struct frame *fr)
+{
+	if (fr->line)
+		fprintf(f, ":%u", fr->line);
+	else if (fr->module && !frame_is_plumbing(fr))
+		fprintf(f, "@0x%llx", (unsigned long long)fr->offset);
+}
+
+void out_owner(FILE *f, const struct row *row, int lines)
+{
+	u32 from = row_program_frames(row), i;
+	char label[FRAME_LABEL];
+
+	if (row->name)
+		fprintf(f,
+			row->called || row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]",
+			row->name);
+	for (i = from; !row->name && i < row->nr_frames && i < from + OUT_FRAMES; i++) {
+		fprintf(f, "%s%s", i > from ? " < " : "",
+			frame_label(&row->frames[i], label, sizeof(label)));
+		if (lines)
+			where(f, &row->frames[i]);
+	}
+	fprintf(f, "  (%s", origin_kind_names[row->kind]);
+	if (!row->name && from)
+		fprintf(f, " by %s", frame_label(&row->frames[from - 1], label, sizeof(label)));
+	fputs(")\n", f);
+}
