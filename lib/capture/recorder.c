@@ -21,6 +21,7 @@
 #include "lib/capture/spawn.h"
 #include "lib/capture/supply.h"
 #include "lib/capture/symbolize.h"
+#include "lib/capture/tree.h"
 #include "lib/capture/unwinder.h"
 
 struct recorder {
@@ -238,22 +239,47 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 	return err;
 }
 
+static int follow(void *ctx, pid_t pid)
+{
+	struct recorder *r = ctx;
+	pid_t parent = tree_parent(pid);
+	s64 space;
+
+	if (snapshot_thread(pid) <= 0)
+		return 0; /* gone since it was listed */
+	if (parent > 0 && session_has(r->s, parent) && tree_same_memory(pid, parent))
+		return session_join(r->s, pid, parent);
+	space = session_add(r->s, pid);
+	return space < 0 ? (int)space : 0;
+}
+
+/* Who shares a target's memory maps and unmaps in it: it is followed, whether children are wanted
+ * or not. */
+static int follow_child(void *ctx, pid_t pid)
+{
+	struct recorder *r = ctx;
+	int wanted = r->o->tree && !r->o->group;
+
+	if (pid == getpid())
+		return 0;
+	return wanted || tree_same_memory(pid, tree_parent(pid)) ? follow(ctx, pid) : 0;
+}
+
+static int is_followed(void *ctx, pid_t pid)
+{
+	return session_has(((struct recorder *)ctx)->s, pid);
+}
+
 static int add_all(struct recorder *r)
 {
 	int i, err = 0;
-	s64 space;
 
-	for (i = 0; i < r->o->nr_pids && !err; i++) {
-		if (snapshot_thread(r->o->pids[i]) <= 0)
-			continue; /* gone since it was listed */
-		space = session_add(r->s, r->o->pids[i]);
-		err = space < 0 ? (int)space : 0;
-	}
-	if (!err && r->child) {
-		space = session_add(r->s, r->child);
-		err = space < 0 ? (int)space : 0;
-	}
-	return err;
+	for (i = 0; i < r->o->nr_pids && !err; i++)
+		err = follow(r, r->o->pids[i]);
+	if (!err && r->child)
+		err = follow(r, r->child);
+	/* Children born from now on tell themselves. */
+	return err ? err : tree_each(is_followed, follow_child, r);
 }
 
 static int put_group(struct recorder *r)

@@ -231,18 +231,25 @@ static int found_one(void *ctx, pid_t pid, u32 space)
 	return 1;
 }
 
+/* The bit first: who is in targets must never be turned away. */
+static int watch_process(struct session *s, pid_t pid, u32 target)
+{
+	u32 tgid = (u32)pid;
+
+	__atomic_fetch_or(&s->skel->bss->mp_filter[tgid / 64 % MP_FILTER_WORDS],
+			  1ull << (tgid % 64), __ATOMIC_SEQ_CST);
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &target, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
 int session_follow(struct session *s, pid_t pid, u32 space)
 {
 	struct mp_space_loss loss = {0};
-	u32 tgid = (u32)pid;
 
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.space_loss), &space, &loss, BPF_ANY))
 		return -errno;
-	__atomic_fetch_or(&s->skel->bss->mp_filter[tgid / 64 % MP_FILTER_WORDS],
-			  1ull << (tgid % 64), __ATOMIC_SEQ_CST);
-	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space, BPF_ANY))
-		return -errno;
-	return 0;
+	return watch_process(s, pid, space);
 }
 
 void session_divert(struct session *s, void (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx)
@@ -276,14 +283,23 @@ void session_drop_faults(struct session *s)
 	s->drop_faults = 1;
 }
 
-s64 session_add(struct session *s, pid_t pid)
+/* Space of a followed process, 0: it is not. */
+static u32 space_of(const struct session *s, pid_t pid)
+{
+	u32 tgid = (u32)pid, space;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space))
+		return 0;
+	return space & ~MP_TARGET_JOINED;
+}
+
+/* Written before events may flow, so that none precedes its space. */
+static int put_space(struct session *s, pid_t pid, u32 space, u32 cause)
 {
 	struct {
 		struct mp_hdr hdr;
 		struct mp_ev_space ev;
 	} rec = {0};
-	u32 space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
-	u32 tgid = (u32)pid;
 	char comm[32];
 	s64 id;
 	int err;
@@ -291,36 +307,46 @@ s64 session_add(struct session *s, pid_t pid)
 	read_comm(pid, comm, sizeof(comm));
 	id = trace_string(s->w, comm);
 	if (id < 0)
-		return id;
+		return (int)id;
 	rec.hdr.type = MP_EV_SPACE;
 	rec.hdr.size = sizeof(rec);
 	rec.hdr.space = space;
 	rec.hdr.seq = __atomic_add_fetch(&s->skel->bss->mp_seq, 1, __ATOMIC_SEQ_CST);
 	rec.hdr.time_ns = now_ns();
-	rec.ev.tgid = tgid;
-	rec.ev.cause = MP_SPACE_ATTACH;
+	rec.ev.tgid = (u32)pid;
+	rec.ev.cause = cause;
 	rec.ev.comm = (u32)id;
-	/* The record is written before events may flow, so that none precedes its space. */
 	err = trace_write(s->w, &rec.hdr);
-	if (!err && s->watch)
-		err = s->watch(s->watch_ctx, &rec.hdr);
-	if (s->blind)
-		return err ? err : (err = add_blind(s, pid)) ? err : (s64)space;
+	return !err && s->watch ? s->watch(s->watch_ctx, &rec.hdr) : err;
+}
+
+s64 session_add(struct session *s, pid_t pid)
+{
+	u32 space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
+	int err = put_space(s, pid, space, MP_SPACE_ATTACH);
+
 	if (!err)
-		err = session_follow(s, pid, space);
+		err = s->blind ? add_blind(s, pid) : session_follow(s, pid, space);
 	return err ? err : (s64)space;
+}
+
+int session_join(struct session *s, pid_t pid, pid_t with)
+{
+	u32 space = s->blind ? 0 : space_of(s, with);
+	int err = space ? put_space(s, pid, space, MP_SPACE_JOIN) : 0;
+
+	return err || !space ? err : watch_process(s, pid, space | MP_TARGET_JOINED);
 }
 
 int session_has(const struct session *s, pid_t pid)
 {
-	u32 tgid = (u32)pid, space, i;
+	u32 i;
 
-	if (s->blind) {
-		for (i = 0; i < s->nr_pids && s->pids[i] != pid; i++)
-			;
-		return i < s->nr_pids;
-	}
-	return !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), &tgid, &space);
+	if (!s->blind)
+		return space_of(s, pid) != 0;
+	for (i = 0; i < s->nr_pids && s->pids[i] != pid; i++)
+		;
+	return i < s->nr_pids;
 }
 
 int session_counters_late(const struct session *s)

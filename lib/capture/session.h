@@ -25,6 +25,8 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 int session_blind(const struct session *s);
 /* Follow a process from now on. Returns its space id (> 0) or -errno. */
 s64 session_add(struct session *s, pid_t pid);
+/* The same of one that has the address space of another, followed one. 0 or -errno. */
+int session_join(struct session *s, pid_t pid, pid_t with);
 /* While fn is set records go to it and not into the trace; session_forget ends that and makes the
  * session as it was when opened. */
 void session_divert(struct session *s, void (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx);

@@ -6,13 +6,9 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_bpf
-start_work siblings
-start_record --tree
-go
-stop_record
-for owner in alloc fault; do
-	"$memprov" report "$trace" --owner "$owner" --format json >"$report" || fail "report exits with $?"
-	python3 - "$report" "$oracle" "$owner" <<'END' || fail "a sibling's pages have no name"
+judge() { # OWNER
+	"$memprov" report "$trace" --owner "$1" --format json >"$report" || fail "report exits with $?"
+	python3 - "$report" "$oracle" "$1" <<'END' || fail "a sibling's pages have no name"
 import json
 import sys
 
@@ -30,5 +26,31 @@ for line in open(sys.argv[2], encoding="utf-8"):
             if not f["module"] and int(f["address"], 16)]
     assert not lost, lost
 END
-done
+}
+
+start_work siblings
+start_record --tree
+go
+stop_record
+judge alloc
+judge fault
+
+# Those that are there already are children, too: their pages are from before.
+rm -f "$trace" "$trace.old"
+start_record --tree
+sleep 0.2
+stop_record
+"$memprov" report "$trace" --format json >"$report" || fail "report exits with $?"
+python3 - "$report" "$oracle" <<'END' || fail "a child that was there before is not followed"
+import json
+import sys
+
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+for line in open(sys.argv[2], encoding="utf-8"):
+    truth = json.loads(line)
+    got = sum(r["costs"]["resident"]["value"] for r in report["rows"]
+              if r["origin"]["pid"] == truth["pid"])
+    assert got >= truth["resident"], (truth, got)
+assert report["check"]["resident"]["residual"] == 0, report["check"]["resident"]
+END
 stop_work

@@ -37,24 +37,42 @@ static NOINLINE void new_owner(void)
 	touch(base, 100);
 }
 
+static int turn[2];
+
 static int child(void *arg)
 {
 	(void)arg;
-	new_owner();
+	if (read(turn[0], &(char){0}, 1) == 1)
+		new_owner();
 	_exit(0);
 }
 
-int main(void)
+static pid_t start_child(void)
 {
 	static char stack[65536] __attribute__((aligned(16)));
+	pid_t pid = clone(child, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+
+	if (pid < 0)
+		die("clone");
+	return pid;
+}
+
+/* early: the child is there before the program is watched. */
+int main(int argc, char **argv)
+{
+	int early = argc > 1 && !strcmp(argv[1], "early");
 	pid_t pid;
 
+	if (pipe(turn))
+		die("pipe");
+	pid = early ? start_child() : 0;
 	start();
 
 	old_owner();
-	pid = clone(child, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
-	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
-		die("clone");
+	if (!early)
+		pid = start_child();
+	if (write(turn[1], "", 1) != 1 || waitpid(pid, NULL, 0) != pid)
+		die("the child");
 
 	say("old_owner", 0, 0, PAGES);
 	say("new_owner", PAGES, 100, 100);
