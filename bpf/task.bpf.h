@@ -66,12 +66,13 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-static __always_inline void send_leave(u32 space, u32 tgid)
+static __always_inline void send_leave(u32 space, u32 tgid, u64 status)
 {
 	MP_RECORD(space_end) r = {};
 
 	fill_hdr(&r.hdr, MP_EV_SPACE_END, sizeof(r), space);
 	r.ev.tgid = tgid;
+	r.ev.status = status;
 	send_topo(&r, sizeof(r), MP_CLASS_SPACE);
 }
 
@@ -85,7 +86,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		return 0;
 	old = *found & ~MP_TARGET_JOINED;
 	forget_space(task);
-	send_leave(old, tgid);
+	send_leave(old, tgid, 0);
 	if (*found & MP_TARGET_JOINED && !cfg_follow_forks) {
 		bpf_map_delete_elem(&targets, &tgid);
 		return 0;
@@ -105,7 +106,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* An exited leader leaves its threads, and the space, alive. */
 	if (!space || task->signal->live.counter > 0)
 		return 0;
-	send_leave(*space & ~MP_TARGET_JOINED, tgid);
+	send_leave(*space & ~MP_TARGET_JOINED, tgid, 1 + (u64)(task->exit_code & 0xffff));
 	bpf_map_delete_elem(&targets, &tgid);
 	return 0;
 }

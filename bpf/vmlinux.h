@@ -40,6 +40,7 @@ struct task_struct {
 	pid_t tgid;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	int exit_code;
 	struct uprobe_task *utask;
 	char comm[16];
 };

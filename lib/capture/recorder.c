@@ -437,13 +437,23 @@ int recorder_picture(struct recorder *r)
 	return err;
 }
 
+/* What the targets had is known from before they went; their group's counters as of now. */
+static int last_look(struct recorder *r)
+{
+	if (r->end != MP_END_TARGET && r->end != MP_END_SIZE)
+		return last_picture(r);
+	if (r->end == MP_END_TARGET && r->o->group)
+		return group_write(r->o->group, MP_CGROUP_NOW, 0, session_seq(r->s), r->w);
+	return 0;
+}
+
 int recorder_finish(struct recorder *r, const char *path)
 {
 	struct mp_ev_end end = {0};
 	u64 started = now_ns();
 	int err;
 
-	err = r->end == MP_END_TARGET || r->end == MP_END_SIZE ? 0 : last_picture(r);
+	err = last_look(r);
 	r->last_ns = now_ns() - started;
 	/* Calls whose effect the picture shows return, and say whose they are. */
 	if (!err)

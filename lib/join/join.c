@@ -346,10 +346,12 @@ static int on_space(struct replay *p, const struct mp_hdr *rec)
 	return err;
 }
 
-static void on_leave(struct replay *p, u32 space)
+static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *ev)
 {
 	struct space_state *s = space_get(p, space);
 
+	if (s && ev->tgid == s->pid)
+		s->status = ev->status;
 	if (s && s->members && !--s->members) {
 		s->ended = 1;
 		unmap_is_done(p, space, 0, ~0ull);
@@ -517,7 +519,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_SPACE:
 		return on_space(p, rec);
 	case MP_EV_SPACE_END:
-		on_leave(p, rec->space);
+		on_leave(p, rec->space, trace_body(rec, space_end));
 		return 0;
 	case MP_EV_MAP:
 		return on_map(p, rec);

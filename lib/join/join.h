@@ -164,6 +164,7 @@ struct report {
 	struct {
 		u32 pid;
 		const char *comm;
+		u64 status; /* 1 + that of its end as wait(2) gives it, 0 not known or running */
 	} * targets;
 	size_t nr_targets;
 	struct {

@@ -406,6 +406,7 @@ static int add_targets(const struct replay *p, struct report *r)
 	for (i = 0; i < nr; i++) {
 		r->targets[i].pid = all[i]->pid;
 		r->targets[i].comm = all[i]->comm;
+		r->targets[i].status = all[i]->status;
 	}
 	r->nr_targets = nr;
 	free(all);

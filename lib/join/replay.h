@@ -29,6 +29,7 @@ struct space_state {
 	u32 id, pid, members, pictures;
 	u32 parent; /* the space it was forked from, 0 none */
 	const char *comm;
+	u64 status; /* 1 + that of its end as wait(2) gives it, 0 not known or running */
 	int attached, ended, pictured; /* pictured: in the final picture */
 	int gone; /* nobody refers to it any more */
 	u64 lost[MP_CLASS_MAX];

@@ -141,7 +141,8 @@ struct json_t *out_cgroups_json(const struct report *r)
 	json_object_set_new(j, "groups", json_integer(m->groups));
 	json_object_set_new(j, "start", reading(m, MP_CGROUP_START));
 	json_object_set_new(j, "before", reading(m, MP_CGROUP_BEFORE));
-	json_object_set_new(j, "end", reading(m, MP_CGROUP_AFTER));
+	json_object_set_new(j, "end",
+			    reading(m, m->read[MP_CGROUP_AFTER] ? MP_CGROUP_AFTER : MP_CGROUP_NOW));
 	json_array_append_new(all, j);
 	return all;
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <jansson.h>
 #include "lib/out/out.h"
 
@@ -107,6 +108,16 @@ static json_t *checks(const struct report *r)
 	return all;
 }
 
+/* As wait(2) gives it; null: not seen. */
+static json_t *target_end(int status)
+{
+	if (status < 0)
+		return json_null();
+	if (WIFSIGNALED(status))
+		return json_pack("{s:i}", "signal", WTERMSIG(status));
+	return json_pack("{s:i}", "status", WEXITSTATUS(status));
+}
+
 static json_t *recording(const struct report *r)
 {
 	json_t *targets = json_array(), *hooks = json_array(), *causes = json_object(), *j;
@@ -116,6 +127,7 @@ static json_t *recording(const struct report *r)
 	for (i = 0; i < r->nr_targets; i++) {
 		j = json_pack("{s:i}", "pid", (int)r->targets[i].pid);
 		json_object_set_new(j, "comm", json_text(r->targets[i].comm));
+		json_object_set_new(j, "end", target_end((int)r->targets[i].status - 1));
 		json_array_append_new(targets, j);
 	}
 	for (i = 0; i < r->nr_hooks; i++) {

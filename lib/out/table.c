@@ -2,8 +2,10 @@
  * The contract screen and the rows below it. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "lib/out/out.h"
 
@@ -125,6 +127,28 @@ static void law(FILE *f, const struct report *r, const struct out_opts *o)
 					 : "");
 }
 
+/* Those of the first three that ended. */
+static void ends(FILE *f, const struct report *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->nr_targets && i < 3; i++) {
+		int status = (int)r->targets[i].status - 1, sig = WTERMSIG(status);
+
+		if (status < 0)
+			continue;
+		fprintf(f, "  %s (%u) ", r->targets[i].comm ? r->targets[i].comm : "?",
+			r->targets[i].pid);
+		if (WIFSIGNALED(status) && sigabbrev_np(sig))
+			fprintf(f, "was killed by SIG%s", sigabbrev_np(sig));
+		else if (WIFSIGNALED(status))
+			fprintf(f, "was killed by signal %d", sig);
+		else
+			fprintf(f, "exited with status %d", WEXITSTATUS(status));
+		fputc('\n', f);
+	}
+}
+
 static void targets(FILE *f, const struct report *r)
 {
 	u64 end = (r->start_realtime + r->duration_ns) / 1000000000ull;
@@ -145,6 +169,7 @@ static void targets(FILE *f, const struct report *r)
 	fprintf(f, "  Linux %s, providers ", r->kernel ? r->kernel : "?");
 	provider_line(f, r);
 	fputc('\n', f);
+	ends(f, r);
 }
 
 /* Of a recording that goes on. */
@@ -187,7 +212,8 @@ static void growth(FILE *f, const struct report *r, const struct out_opts *o)
 	else
 		fprintf(f, "  grown %s in %.1f s", out_amount(o, cost_value(&r->total[COST_GROWN])),
 			(double)r->duration_ns / 1e9);
-	if (!r->live.on && r->picture_age_ns > 2000000000ull)
+	if (!r->live.on &&
+	    r->picture_age_ns > (r->end == MP_END_TARGET ? 50000000ull : 2000000000ull))
 		fprintf(f, "; pages are as of %.1f s before the end",
 			(double)r->picture_age_ns / 1e9);
 	fputc('\n', f);
