@@ -174,13 +174,14 @@ static u32 vma_flags(const struct mp_walk_vma *v)
 	return flags;
 }
 
-/* A VMA that goes on in this pass has its record already, unless its extent changed. */
+/* A VMA that goes on in this pass, or begins with it because the last one met it out of time, has
+ * its record already, unless its extent changed. */
 static int put_vma(struct walk *k, const struct mp_walk_vma *v, u64 cursor)
 {
 	struct vma out = {.start = v->start, .end = v->end};
 	const struct vma *named;
 
-	if (v->start < cursor && k->last_end == v->end && k->last_start == v->start)
+	if (v->start <= cursor && k->last_end == v->end && k->last_start == v->start)
 		return 0;
 	named = names_find(&k->names, v->start, v->end);
 	if (!named) {
