@@ -79,12 +79,27 @@ static int is_stale(const struct origin *o, const struct mp_ev_vma *v, const cha
 		       : object;
 }
 
+#define HUGETLB_MIN (2ull << 20)
+
+/* The kernel rounds the length of a hugetlb mapping up to its page size, which mremap and munmap do
+ * not say: what is less than a page is the mapping's own beside it. 0: there is none. */
+static u32 rest_of_page(struct replay *p, u32 space, const struct mp_ev_vma *v, u64 at, u64 stop)
+{
+	struct ledger_interval iv;
+
+	if (!(v->flags & MP_VMA_HUGETLB) || stop - at >= HUGETLB_MIN || at <= v->start ||
+	    !ledger_find(p->ledger, space, at - 1, &iv))
+		return 0;
+	return iv.origin;
+}
+
 int walk_vma(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_vma *v = trace_body(rec, vma);
 	const char *name = replay_text(p, v->name);
 	struct ledger_interval iv;
 	u64 at = v->start;
+	u32 beside;
 	int err = 0;
 
 	if (p->nr_vmas == p->cap_vmas) {
@@ -115,7 +130,9 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 		}
 		if (stop > at) {
 			stop = leaving_until(p, rec->space, at, stop);
-			err = claim(p, rec->space, at, stop, v);
+			beside = rest_of_page(p, rec->space, v, at, stop);
+			err = beside ? ledger_map(p->ledger, rec->space, at, stop, beside)
+				     : claim(p, rec->space, at, stop, v);
 			at = stop;
 			continue;
 		}
