@@ -368,6 +368,11 @@ const char *shape_of(struct replay *p, u32 space, const struct mp_ev_vma *v)
 	return seen && seen->is ? seen->is->name : NULL;
 }
 
+int shape_is_bss(const char *name)
+{
+	return !strcmp(name, "bss (by shape)");
+}
+
 const char *shape_evidence(const char *name)
 {
 	size_t i;

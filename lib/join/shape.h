@@ -11,6 +11,7 @@ int shape_walk(struct replay *p, size_t begin);
 void shape_forget(struct replay *p);
 /* Class of a VMA of the walk at hand; NULL: the table has none for it. -ENOMEM in p->err. */
 const char *shape_of(struct replay *p, u32 space, const struct mp_ev_vma *v);
+int shape_is_bss(const char *name); /* mapped by exec itself: no call asked for it */
 /* What made it so, in words; NULL for a name that is no class. */
 const char *shape_evidence(const char *name);
 void shape_free(struct replay *p);

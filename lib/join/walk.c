@@ -35,6 +35,9 @@ static u32 unannounced(struct replay *p, u32 space, const struct mp_ev_vma *v)
 	if (name && !strcmp(name, "[stack]"))
 		return origin_get(p, ORIGIN_STACK, space, 0, 0, "[stack]");
 	shape = shape_of(p, space, v);
+	/* The program's own, which exec maps without a call. */
+	if (shape && !before && shape_is_bss(shape))
+		rest = ORIGIN_SPECIAL;
 	if (shape)
 		return origin_get(p, rest, space, 0, 0, shape);
 	if (name && name[0] == '[' && strncmp(name, "[anon", 5) && strcmp(name, "[heap]"))
@@ -170,7 +173,9 @@ static enum cost_part owner_part(struct replay *p, const struct origin *o)
 	if (o->kind == ORIGIN_FAULT || p->blind ||
 	    (s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE])))
 		return PART_INFERRED;
-	return o->kind == ORIGIN_PREEXISTING && o->class_name ? PART_COUNTED : PART_EXACT;
+	if (o->class_name && (o->kind == ORIGIN_PREEXISTING || o->kind == ORIGIN_SPECIAL))
+		return PART_COUNTED;
+	return PART_EXACT;
 }
 
 /* The same of pages: asked who made them resident, a mapping stands in for whoever touched the page
