@@ -42,6 +42,7 @@ struct thread {
 	u64 known[MP_KNOWN_STACKS]; /* ids of stacks that are in the ring already */
 	struct open_fault fault;
 	struct open_call call;
+	u64 fork_entry; /* sequence at the entry of its latest fork */
 };
 
 struct {

@@ -158,6 +158,12 @@ static __always_inline int is_map_call(long id)
 	       id == NR_MADVISE;
 }
 
+/* clone, fork, vfork, clone3 */
+static __always_inline int is_fork_call(long id)
+{
+	return (id >= 56 && id <= 58) || id == 435;
+}
+
 /* The 32-bit table (int 0x80 from any program) numbers calls otherwise. Its mapping calls are not
  * decoded: they are a named loss, so that nothing they touched stays exact. */
 #define TS_COMPAT 2
@@ -190,11 +196,15 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 		compat_enter(id);
 		return 0;
 	}
-	if (!is_map_call(id))
+	if (!is_map_call(id) && !is_fork_call(id))
 		return 0;
 	t = current_thread(MP_CLASS_MAP);
 	if (!t)
 		return 0;
+	if (is_fork_call(id)) {
+		t->fork_entry = next_seq();
+		return 0;
+	}
 	count_op(t->space);
 	if (id == NR_MUNMAP)
 		munmap_enter(regs, t);

@@ -5,6 +5,14 @@
 
 #include "unwind.bpf.h"
 
+/* The parent is on the cpu. */
+static __always_inline u64 fork_entry(void)
+{
+	struct thread *t = known_thread();
+
+	return t ? t->fork_entry : 0;
+}
+
 static __always_inline void send_space(u32 space, u32 parent, struct task_struct *task, u32 cause)
 {
 	MP_RECORD(space) r = {};
@@ -17,6 +25,8 @@ static __always_inline void send_space(u32 space, u32 parent, struct task_struct
 	r.ev.cause = cause;
 	r.ev.comm0 = comm[0];
 	r.ev.comm1 = comm[1];
+	if (cause == MP_SPACE_FORK)
+		r.ev.seq_entry = fork_entry();
 	if (cause == MP_SPACE_EXEC)
 		send_now(&r, sizeof(r), MP_CLASS_SPACE);
 	else

@@ -343,7 +343,7 @@ static int on_space(struct replay *p, const struct mp_hdr *rec)
 	err = ledger_space_new(p->ledger, rec->space, parent);
 	if (err == -ENOENT)
 		err = ledger_space_new(p->ledger, rec->space, 0);
-	return err;
+	return err || !parent ? err : inherit(p, rec);
 }
 
 static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *ev)
@@ -355,6 +355,7 @@ static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *
 	if (s && s->members && !--s->members) {
 		s->ended = 1;
 		unmap_is_done(p, space, 0, ~0ull);
+		doubts_end(p, space, 0, ~0ull);
 		ledger_space_end(p->ledger, space);
 	}
 }
@@ -364,6 +365,7 @@ static int map_range(struct replay *p, u32 space, u64 start, u64 end, u32 origin
 	int err = ledger_map(p->ledger, space, start, end, origin);
 
 	unmap_is_done(p, space, start, end);
+	doubts_end(p, space, start, end);
 	if (!err)
 		p->origins[origin].generations++;
 	return err == -EINVAL || err == -ENOENT ? 0 : err;

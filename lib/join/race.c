@@ -23,6 +23,8 @@ int racing(const struct replay *p, u32 space, u64 start, u64 end)
 {
 	u32 i;
 
+	if (is_doubted(p, space, start, end))
+		return 1;
 	/* A storm of mapping calls: cheaper, and never too strong, to doubt all of it. */
 	if (p->nr_races > 1000)
 		return 1;
@@ -164,8 +166,7 @@ static int race_of(struct replay *p, const struct mp_hdr *rec, u64 end)
 	}
 }
 
-/* When the call of a record entered: 0, it is none that maps or unmaps. */
-static u64 entry_of(const struct mp_hdr *rec)
+u64 call_entry(const struct mp_hdr *rec)
 {
 	switch (rec->type) {
 	case MP_EV_MAP:
@@ -198,7 +199,7 @@ int index_calls(struct replay *p)
 
 	p->nr_calls = 0;
 	for (i = 0; i < p->pending.nr; i++) {
-		entry = entry_of(replay_rec(p, i));
+		entry = call_entry(replay_rec(p, i));
 		if (!entry)
 			continue;
 		if (p->nr_calls == p->cap_calls) {
@@ -236,6 +237,21 @@ static size_t calls_behind(const struct replay *p, u32 space, size_t i)
 			hi = mid;
 	}
 	return lo;
+}
+
+size_t calls_after(const struct replay *p, u32 space, u64 seq)
+{
+	size_t lo = 0, hi = p->pending.nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->pending.items[mid].seq <= seq)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? calls_behind(p, space, lo - 1) : 0;
 }
 
 int find_races(struct replay *p, size_t i)

@@ -509,6 +509,7 @@ void replay_free(struct replay **pp)
 	free(p->births);
 	free(p->leaving);
 	free(p->calls);
+	free(p->doubts);
 	free(p->shared);
 	shape_free(p);
 	free(p);

@@ -73,6 +73,12 @@ struct map_call {
 	u64 earliest; /* entry among it and those behind it in its space */
 };
 
+/* A range of a forked space that its parent mapped or unmapped while it forked. */
+struct doubt {
+	u32 space, origin; /* origin: who has it when the child has it; 0 not known */
+	u64 start, end;
+};
+
 /* Part of a picture, and the events between which it was read. */
 struct chunk {
 	u64 start, end, seq_begin, seq_end;
@@ -159,6 +165,8 @@ struct replay {
 	u32 nr_births;
 	struct map_call *calls; /* all that are pending */
 	size_t nr_calls, cap_calls;
+	struct doubt *doubts;
+	u32 nr_doubts;
 	struct leaving *leaving;
 	u32 nr_leaving;
 	struct chunk *chunks; /* of the walk being read */
@@ -222,6 +230,18 @@ u32 still_leaving(struct replay *p, u32 space, u64 start, u64 end);
 
 /* stream.c: applies the faults up to this number. */
 int stream_until(struct replay *p, u64 seq);
+
+/* When the call of a record entered: 0, it is none that maps or unmaps. */
+u64 call_entry(const struct mp_hdr *rec);
+/* The first of the calls of a space that returned after seq. */
+size_t calls_after(const struct replay *p, u32 space, u64 seq);
+
+/* inherit.c: a fork, once its space is there; is a range of a child in doubt; who has it then, 0
+ * not known; it is mapped anew, or gone. */
+int inherit(struct replay *p, const struct mp_hdr *fork);
+int is_doubted(const struct replay *p, u32 space, u64 start, u64 end);
+u32 inherited_from(const struct replay *p, u32 space, u64 start, u64 end);
+void doubts_end(struct replay *p, u32 space, u64 start, u64 end);
 
 /* sweep.c: after a step of a recording that goes on. */
 int sweep(struct replay *p);

@@ -57,6 +57,8 @@ static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct m
 	u32 origin = object ? 0 : born_meanwhile(p, space, start, end);
 
 	if (!origin && !object)
+		origin = inherited_from(p, space, start, end);
+	if (!origin && !object)
 		leaves = (origin = still_leaving(p, space, start, end)) != 0;
 	if (!origin)
 		origin = unannounced(p, space, v);

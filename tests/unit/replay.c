@@ -103,6 +103,18 @@ static void space_born(u32 space, u32 parent)
 	put_at(++seq, MP_EV_SPACE, space, &ev, sizeof(ev));
 }
 
+static void forked(u32 space, u32 parent, u64 entry)
+{
+	struct mp_ev_space ev = {
+		.parent = parent,
+		.tgid = 100 + space,
+		.cause = MP_SPACE_FORK,
+		.seq_entry = entry,
+	};
+
+	put_at(++seq, MP_EV_SPACE, space, &ev, sizeof(ev));
+}
+
 static void space_ends(u32 space)
 {
 	struct mp_ev_space_end ev = {.tgid = 100 + space};
@@ -393,6 +405,37 @@ static int a_munmap_that_returned_is_over(void)
 	CHECK(cost_value(&r->total[COST_RESIDENT]) == 4 * (s64)PG);
 	CHECK(!inferred(1, 1000, COST_RESIDENT) && !exact(1, 1000, COST_RESIDENT));
 	CHECK(r->check[COST_RESIDENT].unattributed == 4 * PG);
+	return 1;
+}
+
+/* The parent's mappings are copied some time in the fork: what other threads do then may be in the
+ * child or not, what they did before is. */
+static int what_the_parent_did_while_it_forked_is_in_doubt(void)
+{
+	struct held child[] = {{AT(1), 4, 4}, {AT(2), 2, 2}, {AT(3), 3, 3}, {AT(4), 5, 5}};
+	struct mp_ev_map late = {.start = AT(4), .end = AT(4) + 5 * PG, .stack = 1004};
+	u64 fork, call;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	map(1, AT(2), 2, 1001);
+	map(1, AT(3), 3, 1003);
+	fork = ++seq;
+	map(1, AT(2), 2, 1002); /* in place of the other */
+	call = unmap(1, AT(3), 3);
+	unmap_end(1, AT(3), 3, call);
+	/* It enters before the child is announced, and returns after it. */
+	late.seq_entry = ++seq;
+	forked(2, 1, fork);
+	put_at(++seq, MP_EV_MAP, 1, &late, sizeof(late));
+	picture(2, 1, child, 4);
+	CHECK(!step(~0ull));
+	CHECK(exact(2, 1000, COST_RESIDENT) == 4);
+	CHECK(!exact(2, 1001, COST_RESIDENT) && !exact(2, 1002, COST_RESIDENT));
+	CHECK(inferred(2, 1002, COST_RESIDENT) == 2 && inferred(2, 1002, COST_RESERVED) == 2);
+	CHECK(inferred(2, 1004, COST_RESIDENT) == 5);
+	CHECK(r->total[COST_RESIDENT].exact == 4 * (s64)PG);
+	CHECK(cost_value(&r->total[COST_RESIDENT]) == 14 * (s64)PG);
 	return 1;
 }
 
@@ -688,6 +731,7 @@ static const struct {
 	TEST(a_call_that_overlaps_the_picture_is_inferred),
 	TEST(until_munmap_returns_its_pages_are_the_former_owners),
 	TEST(a_munmap_that_returned_is_over),
+	TEST(what_the_parent_did_while_it_forked_is_in_doubt),
 	TEST(a_mapping_listed_again_counts_once),
 	TEST(a_loss_demotes_from_its_step_on),
 	TEST(flows_and_duration_are_of_the_recorded_time),
