@@ -156,7 +156,7 @@ stop_record() {
 	wait "$recorder" || status=$?
 	unset 'pids[-1]'
 	[ "$status" = 0 ] || {
-		"$memprov" report "$trace" --format json | grep -o '"causes": {[^}]*}' >&2
+		"$memprov" report "$trace" --format json | grep -oE '"causes": *\{[^}]*\}' >&2 || true
 		fail "record exits with $status"
 	}
 }

@@ -22,9 +22,15 @@ note() { # TEST VERDICT SECONDS REASON
 for words in "$@"; do
 	read -r test arguments <<<"$words"
 	SECONDS=0
-	status=0
-	# shellcheck disable=SC2086 # several words
-	timeout -k 5 "${VM_TEST_SECONDS:-400}" bash "tests/live/$test.sh" "$build" $arguments >"/out/$test.log" 2>&1 || status=$?
+	# Of a recording with losses there is nothing to judge: on a guest so slow a program of ours is
+	# interrupted now and then, and skipped for another task meanwhile.
+	for _ in 1 2 3; do
+		status=0
+		# shellcheck disable=SC2086 # several words
+		timeout -k 5 "${VM_TEST_SECONDS:-400}" bash "tests/live/$test.sh" "$build" $arguments \
+			>"/out/$test.log" 2>&1 || status=$?
+		grep -q "^FAIL: record exits with 3" "/out/$test.log" || break
+	done
 	case $status in
 	0) note "$test" pass $SECONDS "" ;;
 	77) note "$test" skip $SECONDS "$(sed -n 's/^skip: *//p' "/out/$test.log" | tail -n 1)" ;;
