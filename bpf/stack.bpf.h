@@ -5,9 +5,10 @@
 
 #include "unwind.bpf.h"
 
-/* Stacks already sent: hash of (space, frames). */
+/* Stacks already sent: hash of (space, frames). One that has not been met for long makes room, and
+ * is sent again. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MP_MAX_STACKS);
 	__type(key, u64);
 	__type(value, u8);

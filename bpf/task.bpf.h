@@ -38,7 +38,10 @@ static __always_inline u32 new_space(u32 tgid, u32 old)
 	u32 space = __sync_fetch_and_add(&mp_next_space, 1) + 1;
 	struct mp_space_loss loss = {};
 
-	if (follow(tgid, space) || bpf_map_update_elem(&space_loss, &space, &loss, BPF_ANY)) {
+	if (bpf_map_update_elem(&space_loss, &space, &loss, BPF_ANY) || follow(tgid, space)) {
+		bpf_map_delete_elem(&space_loss, &space);
+		/* Of an exec: what it was before is no more. */
+		bpf_map_delete_elem(&targets, &tgid);
 		count_loss(MP_LOSS_SPACE_MAP, MP_CLASS_SPACE, old);
 		return 0;
 	}

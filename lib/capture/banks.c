@@ -178,7 +178,7 @@ int banks_publish(struct banks *b, u32 space, const struct mp_range *r, size_t n
 	if (!err) {
 		memcpy(&b->ranges[to.first], r, nr * sizeof(*r));
 		if (bpf_map_update_elem(b->fd.spans, &space, &to, BPF_ANY))
-			err = -errno;
+			err = errno == E2BIG ? -ENOSPC : -errno;
 	}
 	if (err) {
 		banks_withdraw(b, space, at);

@@ -17,6 +17,7 @@
 #include "lib/capture/refusal.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
+#include "lib/capture/spaces.h"
 #include "memprov.skel.h"
 
 struct session {
@@ -28,7 +29,7 @@ struct session {
 	u64 events;
 	/* Losses that are in the trace already. */
 	u64 told[MP_LOSS_MAX], told_misses[MP_CLASS_MAX];
-	struct mp_space_loss *told_space; /* by space id */
+	struct spaces spaces;
 	/* Without privilege: nothing is loaded, the skeleton only keeps the numbers. */
 	void (*divert)(void *ctx, const struct mp_hdr *rec);
 	void *divert_ctx;
@@ -39,7 +40,6 @@ struct session {
 	int blind;
 	pid_t *pids; /* [space - 1] */
 	u32 nr_pids;
-	u32 nr_told_space;
 	u32 settled; /* the epoch that session_settle ended */
 	u64 unfinished; /* mapping calls of it still under way */
 };
@@ -77,6 +77,19 @@ static int write_space(struct session *s, void *data)
 	return trace_write(s->w, &rec.hdr);
 }
 
+static int end_space(struct session *s, u32 space);
+
+/* Behind its record in the trace. */
+static int note(struct session *s, const struct mp_hdr *rec)
+{
+	int err = s->watch ? s->watch(s->watch_ctx, rec) : 0, ended;
+
+	if (err)
+		return err;
+	ended = spaces_feed(&s->spaces, rec);
+	return ended > 0 ? end_space(s, rec->space) : ended;
+}
+
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct session *s = ctx;
@@ -92,8 +105,8 @@ static int on_record(void *ctx, void *data, size_t size)
 	if (hdr->type == MP_EV_FAULT && s->drop_faults)
 		return 0;
 	err = hdr->type == MP_EV_SPACE ? write_space(s, data) : trace_write(s->w, hdr);
-	if (!err && s->watch)
-		err = s->watch(s->watch_ctx, hdr);
+	if (!err)
+		err = note(s, hdr);
 	if (err)
 		s->err = err;
 	s->events++;
@@ -317,7 +330,7 @@ static int put_space(struct session *s, pid_t pid, u32 space, u32 cause)
 	rec.ev.cause = cause;
 	rec.ev.comm = (u32)id;
 	err = trace_write(s->w, &rec.hdr);
-	return !err && s->watch ? s->watch(s->watch_ctx, &rec.hdr) : err;
+	return err ? err : note(s, &rec.hdr);
 }
 
 s64 session_add(struct session *s, pid_t pid)
@@ -552,20 +565,41 @@ static int tell(struct session *s, u32 space, u32 cause, u32 cls, u64 count, u64
 	return err;
 }
 
-static struct mp_space_loss *told_of(struct session *s, u32 space)
+/* What a space lost, by class. */
+static int tell_space(struct session *s, u32 space, const struct mp_space_loss *loss)
 {
-	struct mp_space_loss *all;
-	u32 nr = space + 64;
+	struct space_told *told = spaces_get(&s->spaces, space);
+	int err = told ? 0 : -ENOMEM;
+	u32 i;
 
-	if (space < s->nr_told_space)
-		return &s->told_space[space];
-	all = realloc(s->told_space, nr * sizeof(*all));
-	if (!all)
-		return NULL;
-	memset(all + s->nr_told_space, 0, (nr - s->nr_told_space) * sizeof(*all));
-	s->told_space = all;
-	s->nr_told_space = nr;
-	return &all[space];
+	for (i = 0; i < MP_CLASS_MAX && !err; i++)
+		err = tell(s, space, MP_LOSS_MAX, i, loss->lost[i], &told->lost[i]);
+	return err;
+}
+
+static int is_space(void *ctx, pid_t pid, u32 space)
+{
+	(void)pid;
+	return space == *(const u32 *)ctx;
+}
+
+/* The last member has left: what was lost of the space is told, and its entry given up. Only where
+ * records of processes were lost may there be a member that we have not heard of. */
+static int end_space(struct session *s, u32 space)
+{
+	int fd = bpf_map__fd(s->skel->maps.space_loss), err;
+	struct mp_space_loss loss;
+
+	if (s->blind || bpf_map_lookup_elem(fd, &space, &loss)) {
+		spaces_forget(&s->spaces, space);
+		return 0;
+	}
+	if (loss.lost[MP_CLASS_SPACE] && session_each(s, is_space, &space))
+		return 0;
+	err = tell_space(s, space, &loss);
+	bpf_map_delete_elem(fd, &space);
+	spaces_forget(&s->spaces, space);
+	return err;
 }
 
 int session_write_losses(struct session *s)
@@ -583,16 +617,12 @@ int session_write_losses(struct session *s)
 	for (i = 0; i < MP_CLASS_MAX && !err; i++)
 		err = tell(s, 0, MP_LOSS_RECURSION, i, misses[i], &s->told_misses[i]);
 	while (!err && !bpf_map_get_next_key(fd, prev, &next)) {
-		struct mp_space_loss loss, *told = told_of(s, next);
+		struct mp_space_loss loss;
 
 		key = next;
 		prev = &key;
-		if (!told)
-			return -ENOMEM;
-		if (bpf_map_lookup_elem(fd, &key, &loss))
-			continue;
-		for (i = 0; i < MP_CLASS_MAX && !err; i++)
-			err = tell(s, key, MP_LOSS_MAX, i, loss.lost[i], &told->lost[i]);
+		if (!bpf_map_lookup_elem(fd, &key, &loss))
+			err = tell_space(s, key, &loss);
 	}
 	return err;
 }
@@ -653,7 +683,7 @@ void session_free(struct session **s)
 	ring_buffer__free((*s)->topo);
 	ring_buffer__free((*s)->detail);
 	memprov_bpf__destroy((*s)->skel);
-	free((*s)->told_space);
+	spaces_release(&(*s)->spaces);
 	free((*s)->pids);
 	free(*s);
 	*s = NULL;
