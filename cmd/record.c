@@ -317,7 +317,7 @@ static int run(const struct options *o, struct status *s)
 		return recorder_status(r);
 	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE)
 		return EXIT_LOSS;
-	return o->strict && recorder_unnamed(r) ? EXIT_LOSS : 0;
+	return o->strict && recorder_lost_names(r) ? EXIT_LOSS : 0;
 }
 
 static int record(const struct options *o, struct trace_writer *w)

@@ -49,11 +49,23 @@ enum mp_event_type {
 #undef MP_END
 
 enum mp_loss_cause {
-#define MP_LOSS(NAME, num, name, doc) MP_LOSS_##NAME = num,
+#define MP_LOSS(NAME, num, name, what, doc) MP_LOSS_##NAME = num,
 #include "loss.def"
 #undef MP_LOSS
 	MP_LOSS_MAX = 16
 };
+
+/* A bit for each cause of which events are missing. */
+#define EVENTS 1u
+#define NAMES  0u
+enum {
+	MP_LOSSES_OF_EVENTS = 0
+#define MP_LOSS(NAME, num, name, what, doc) | what << num
+#include "loss.def"
+#undef MP_LOSS
+};
+#undef EVENTS
+#undef NAMES
 
 enum mp_class { MP_CLASS_SPACE = 0, MP_CLASS_MAP = 1, MP_CLASS_PAGE = 2, MP_CLASS_MAX = 3 };
 enum mp_unwind {

@@ -572,6 +572,11 @@ u64 recorder_unnamed(const struct recorder *r)
 	return r->unnamed;
 }
 
+u64 recorder_lost_names(const struct recorder *r)
+{
+	return r->unnamed + session_lost_names(r->s);
+}
+
 u64 recorder_map_bytes(const struct recorder *r)
 {
 	return session_map_bytes(r->s) + (r->unwind ? unwinder_bytes(r->unwind) : 0);

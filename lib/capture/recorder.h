@@ -75,5 +75,7 @@ u64 recorder_names_ns(const struct recorder *r);
 u64 recorder_lost_rings(const struct recorder *r);
 /* Addresses whose file stopped the reader of names. */
 u64 recorder_unnamed(const struct recorder *r);
+/* Addresses, stacks and files: losses that cost no event. */
+u64 recorder_lost_names(const struct recorder *r);
 
 #endif

@@ -496,17 +496,31 @@ u64 session_lost_rings(const struct session *s)
 	       s->skel->bss->mp_losses[MP_LOSS_DETAIL_RING];
 }
 
+static u64 sum_losses(const struct session *s, u32 of_events)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < MP_LOSS_MAX; i++)
+		if ((MP_LOSSES_OF_EVENTS >> i & 1) == of_events)
+			sum += s->skel->bss->mp_losses[i];
+	return sum;
+}
+
 u64 session_lost(const struct session *s)
 {
-	u64 sum = s->unfinished;
+	u64 sum = s->unfinished + sum_losses(s, 1);
 	int i;
 
 	/* Programs that the kernel skipped are asked for now and then, and at the end. */
 	for (i = 0; i < MP_CLASS_MAX; i++)
 		sum += s->told_misses[i];
-	for (i = 0; i < MP_LOSS_MAX; i++)
-		sum += i == MP_LOSS_TABLES ? 0 : s->skel->bss->mp_losses[i];
 	return sum;
+}
+
+u64 session_lost_names(const struct session *s)
+{
+	return sum_losses(s, 0);
 }
 
 void session_count(struct session *s, enum mp_loss_cause cause, u64 count)

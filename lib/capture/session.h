@@ -58,7 +58,8 @@ int session_poll(struct session *s, int timeout_ms);
 u64 session_events(const struct session *s);
 u64 session_map_bytes(const struct session *s); /* kernel memory of the BPF maps */
 u64 session_lost_rings(const struct session *s); /* for want of room, of the lost */
-u64 session_lost(const struct session *s);
+u64 session_lost(const struct session *s); /* events */
+u64 session_lost_names(const struct session *s); /* causes that cost no event */
 /* User space has lost something too. */
 void session_count(struct session *s, enum mp_loss_cause cause, u64 count);
 /* LOSS records for what was lost since the last call. */

@@ -10,7 +10,7 @@
 #include "lib/join/shape.h"
 
 static const char *const loss_names[MP_LOSS_MAX] = {
-#define MP_LOSS(NAME, num, name, doc) [num] = #name,
+#define MP_LOSS(NAME, num, name, what, doc) [num] = #name,
 #include "bpf/shared/loss.def"
 #undef MP_LOSS
 };
@@ -228,8 +228,7 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		if (loss->cause < MP_LOSS_MAX && loss_names[loss->cause]) {
 			r->losses[loss->cause].name = loss_names[loss->cause];
 			r->losses[loss->cause].count += loss->count;
-			/* A missing name or caller changes no number. */
-			if (loss->cause != MP_LOSS_NAMES && loss->cause != MP_LOSS_TABLES)
+			if (MP_LOSSES_OF_EVENTS >> loss->cause & 1)
 				r->lost += loss->count;
 		}
 		return note_loss(p, rec->space, loss);

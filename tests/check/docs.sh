@@ -22,6 +22,14 @@ done
 for loss in $(sed -n 's/^MP_LOSS([A-Z_]*, *[0-9]*, *\([a-z_0-9]*\),.*/\1/p' bpf/shared/loss.def); do
 	need man/memprov-trace.5 "$loss" loss
 done
+# A loss that costs no event says so in both pages.
+for loss in $(sed -n 's/^MP_LOSS([A-Z_]*, *[0-9]*, *\([a-z_0-9]*\), *NAMES,.*/\1/p' bpf/shared/loss.def); do
+	need man/memprov.1 "$loss" loss
+	grep -A1 "^\.B $loss " man/memprov-trace.5 | grep -q "No event was lost\.$" || {
+		echo "FAIL loss $loss of no event is not called so in man/memprov-trace.5"
+		status=1
+	}
+done
 for event in $(sed -n 's/^MP_EVENT(\([A-Z_]*\),.*/\1/p' bpf/shared/event.def); do
 	need man/memprov-trace.5 "$event" event
 done

@@ -474,6 +474,35 @@ static int a_loss_demotes_from_its_step_on(void)
 	return 1;
 }
 
+/* All causes but those of a name or a caller. */
+static int what_is_lost_is_an_event_or_a_name(void)
+{
+	static const u32 names[] = {MP_LOSS_STACK_MAP, MP_LOSS_NAMES, MP_LOSS_TABLES};
+	struct mp_ev_loss loss = {.count = 3, .cls = MP_CLASS_MAX};
+	struct held held = {AT(1), 4, 2};
+	size_t i;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 1000);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		loss.cause = names[i];
+		put_at(++seq, MP_EV_LOSS, 0, &loss, sizeof(loss));
+	}
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq));
+	CHECK(!r->lost && r->losses[MP_LOSS_NAMES].count == 3);
+	CHECK(exact(1, 1000, COST_RESIDENT) == 2);
+	for (i = 0; i < MP_LOSS_MAX; i++) {
+		if (i == names[0] || i == names[1] || i == names[2] || i > MP_LOSS_CALL_HALF)
+			continue;
+		loss.cause = (u32)i;
+		put_at(++seq, MP_EV_LOSS, 0, &loss, sizeof(loss));
+	}
+	CHECK(!step(seq));
+	CHECK(r->lost == 3 * (MP_LOSS_CALL_HALF + 1 - sizeof(names) / sizeof(names[0])));
+	return 1;
+}
+
 static int who_came_and_went_leaves_nothing(void)
 {
 	struct held held = {AT(1), 4, 2};
@@ -735,6 +764,7 @@ static const struct {
 	TEST(a_mapping_listed_again_counts_once),
 	TEST(a_loss_demotes_from_its_step_on),
 	TEST(flows_and_duration_are_of_the_recorded_time),
+	TEST(what_is_lost_is_an_event_or_a_name),
 	TEST(who_came_and_went_leaves_nothing),
 	TEST(a_page_that_moved_to_a_fault_is_no_shrinkage),
 	TEST(what_a_shape_names_is_counted),
