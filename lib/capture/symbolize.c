@@ -17,6 +17,7 @@ struct place {
 
 struct space {
 	u32 id, pid;
+	u32 members, ended; /* ended: runs since the last one left */
 	u32 walk, walk_before; /* its latest two pictures */
 	int root, has_root;
 	int jit, has_jit; /* perf-PID.map */
@@ -33,6 +34,7 @@ struct code {
 struct seen {
 	u64 key; /* 0: empty */
 	u32 walk; /* a mapping's latest picture, a space's number, a place's 1; 0: new */
+	u32 space; /* it is forgotten with */
 };
 
 struct symbolizer {
@@ -91,7 +93,7 @@ static u64 key_of(u32 kind, u32 space, u64 v)
 }
 
 /* NULL: no memory. */
-static struct seen *look_up(struct symbolizer *k, u64 key)
+static struct seen *look_up(struct symbolizer *k, u32 space, u64 key)
 {
 	struct seen *s;
 
@@ -100,13 +102,14 @@ static struct seen *look_up(struct symbolizer *k, u64 key)
 	s = slot_of(k->seen, k->cap_seen, key);
 	k->nr_seen += !s->key;
 	s->key = key;
+	s->space = space;
 	return s;
 }
 
 /* 1: for the first time, 0: again, or -ENOMEM. */
-static int first_time(struct symbolizer *k, u64 key)
+static int first_time(struct symbolizer *k, u32 space, u64 key)
 {
-	struct seen *s = look_up(k, key);
+	struct seen *s = look_up(k, space, key);
 	int first = s && !s->walk;
 
 	if (s)
@@ -116,7 +119,7 @@ static int first_time(struct symbolizer *k, u64 key)
 
 static int add_place(struct symbolizer *k, u32 space, u64 addr, u8 is_return)
 {
-	int first = first_time(k, key_of(is_return ? KEY_RETURN : KEY_PC, space, addr));
+	int first = first_time(k, space, key_of(is_return ? KEY_RETURN : KEY_PC, space, addr));
 
 	if (first <= 0)
 		return first;
@@ -158,11 +161,15 @@ static struct space *space_of(struct symbolizer *k, u32 id)
 
 static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 {
-	struct seen *seen = look_up(k, key_of(KEY_SPACE, rec->space, 0));
+	struct seen *seen = look_up(k, rec->space, key_of(KEY_SPACE, rec->space, 0));
 	struct space *s;
 
-	if (!seen || seen->walk)
-		return seen ? 0 : -ENOMEM;
+	if (!seen)
+		return -ENOMEM;
+	if (seen->walk) {
+		k->spaces[seen->walk - 1].members++;
+		return 0;
+	}
 	s = realloc(k->spaces, (k->nr_spaces + 1) * sizeof(*s));
 	if (!s)
 		return -ENOMEM;
@@ -172,7 +179,16 @@ static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 	memset(s, 0, sizeof(*s));
 	s->id = rec->space;
 	s->pid = trace_body(rec, space)->tgid;
+	s->members = 1;
 	return sym_space_new(&s->sym);
+}
+
+static void leave_space(struct symbolizer *k, u32 id)
+{
+	struct space *s = space_of(k, id);
+
+	if (s && s->members)
+		s->members--;
 }
 
 static int add_vma(struct symbolizer *k, const struct mp_hdr *rec, const char *path)
@@ -213,6 +229,8 @@ int symbolizer_feed(struct symbolizer *k, const struct mp_hdr *rec, const char *
 		return add_stack(k, rec);
 	if (rec->type == MP_EV_SPACE)
 		return add_space(k, rec);
+	if (rec->type == MP_EV_SPACE_END)
+		leave_space(k, rec->space);
 	return rec->type == MP_EV_VMA ? add_vma(k, rec, path) : 0;
 }
 
@@ -232,7 +250,7 @@ static void allow_files(void)
 static int is_mapped(struct symbolizer *k, struct space *s, const struct mp_ev_vma *v)
 {
 	u64 what = mix(mix(mix(mix(v->start, v->end), v->pgoff), v->ino), v->name);
-	struct seen *seen = look_up(k, key_of(KEY_VMA, s->id, what));
+	struct seen *seen = look_up(k, s->id, key_of(KEY_VMA, s->id, what));
 	int mapped;
 
 	if (!seen)
@@ -360,7 +378,7 @@ static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
 		if (!s || !sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
 			continue;
 		/* A pc and a return address may be the same number. */
-		if (first_time(k, key_of(KEY_NAMED, at->space, at->addr)) <= 0)
+		if (first_time(k, at->space, key_of(KEY_NAMED, at->space, at->addr)) <= 0)
 			continue;
 		names[nr].space = s->sym;
 		names[nr].addr = at->addr;
@@ -374,6 +392,48 @@ static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
 	return err;
 }
 
+/* Stacks of a fault may be read behind the end of their process: the run after that has them. */
+static int is_over(const struct space *s)
+{
+	return !s || s->ended > 1;
+}
+
+/* A recording goes on while processes come and go: once half of them are over, all that is
+ * remembered of those is forgotten. */
+static int forget_ended(struct symbolizer *k)
+{
+	size_t i, n = 0, cap = k->cap_seen;
+	struct seen *set;
+
+	for (i = 0; i < k->nr_spaces; i++) {
+		k->spaces[i].ended += !k->spaces[i].members;
+		n += is_over(&k->spaces[i]);
+	}
+	if (n < 64 || n * 2 < k->nr_spaces)
+		return 0;
+	set = calloc(cap, sizeof(*set));
+	if (!set)
+		return -ENOMEM;
+	k->nr_seen = 0;
+	for (i = 0; i < cap; i++)
+		if (k->seen[i].key && !is_over(space_of(k, k->seen[i].space))) {
+			*slot_of(set, cap, k->seen[i].key) = k->seen[i];
+			k->nr_seen++;
+		}
+	free(k->seen);
+	k->seen = set;
+	for (i = n = 0; i < k->nr_spaces; i++) {
+		if (is_over(&k->spaces[i])) {
+			sym_space_free(&k->spaces[i].sym);
+			continue;
+		}
+		k->spaces[n++] = k->spaces[i];
+		slot_of(set, cap, key_of(KEY_SPACE, k->spaces[i].id, 0))->walk = (u32)n;
+	}
+	k->nr_spaces = n;
+	return 0;
+}
+
 int symbolizer_run(struct symbolizer *k, struct trace_writer *w, u64 *ret_unnamed)
 {
 	int err = map_all(k);
@@ -383,7 +443,7 @@ int symbolizer_run(struct symbolizer *k, struct trace_writer *w, u64 *ret_unname
 	if (!err)
 		err = resolve_all(k, ret_unnamed);
 	k->nr = 0;
-	return err;
+	return err ? err : forget_ended(k);
 }
 
 int symbolizer_new(struct symbolizer **ret_k)

@@ -53,6 +53,8 @@ struct unwinder {
 	struct banks *banks;
 	struct uspace *spaces; /* by id */
 	u32 nr_spaces, due; /* due: some are to be scanned or published */
+	u32 *alive; /* ids, room for nr_spaces */
+	u32 nr_alive;
 	struct umodule *modules;
 	size_t nr_modules, cap_modules;
 	struct tables *tables; /* NULL: none are built */
@@ -175,14 +177,17 @@ void unwinder_expect_own(struct unwinder *u)
 static int built(void *ctx, size_t i, const struct unwind_table *t)
 {
 	struct unwinder *u = ctx;
-	u32 number = u->building[i], s;
+	u32 number = u->building[i], a;
+	struct uspace *s;
 	size_t c;
 
 	install(u, &u->modules[number], t);
-	for (s = 0; s < u->nr_spaces; s++)
-		for (c = 0; c < u->spaces[s].nr; c++)
-			if (u->spaces[s].code[c].module == number)
-				u->spaces[s].to_publish = 1;
+	for (a = 0; a < u->nr_alive; a++) {
+		s = &u->spaces[u->alive[a]];
+		for (c = 0; c < s->nr; c++)
+			if (s->code[c].module == number)
+				s->to_publish = 1;
+	}
 	u->due = 1;
 	return 0;
 }
@@ -228,17 +233,23 @@ static struct uspace *space_of(struct unwinder *u, u32 id)
 static struct uspace *new_space(struct unwinder *u, u32 id, pid_t pid)
 {
 	struct uspace *s = u->spaces;
-	u32 nr = id + 64;
+	u32 nr = id + 64, *alive;
 
 	if (id >= u->nr_spaces) {
 		s = reallocarray(u->spaces, nr, sizeof(*s));
 		if (!s)
 			return NULL;
-		memset(s + u->nr_spaces, 0, (nr - u->nr_spaces) * sizeof(*s));
 		u->spaces = s;
+		alive = reallocarray(u->alive, nr, sizeof(*alive));
+		if (!alive)
+			return NULL;
+		u->alive = alive;
+		memset(s + u->nr_spaces, 0, (nr - u->nr_spaces) * sizeof(*s));
 		u->nr_spaces = nr;
 	}
 	s = &u->spaces[id];
+	if (!s->members)
+		u->alive[u->nr_alive++] = id;
 	s->pid = pid;
 	s->members = 1;
 	return s;
@@ -365,10 +376,14 @@ static int publish(struct unwinder *u, struct uspace *s, u32 id)
 static void end_space(struct unwinder *u, u32 id)
 {
 	struct uspace *s = &u->spaces[id];
+	u32 i;
 
 	banks_withdraw(u->banks, id, &s->at);
 	free(s->code);
 	memset(s, 0, sizeof(*s));
+	for (i = 0; u->alive[i] != id; i++)
+		;
+	u->alive[i] = u->alive[--u->nr_alive];
 }
 
 /* The child has the code of its parent; until now it was looked for where the parent's is. */
@@ -444,20 +459,25 @@ int unwinder_feed(struct unwinder *u, const struct mp_hdr *rec)
 int unwinder_turn(struct unwinder *u)
 {
 	u64 now = now_ns();
+	struct uspace *s;
 	int err = 0;
 	u32 i;
 
-	for (i = 1; u->due && i < u->nr_spaces && !err; i++)
-		if (u->spaces[i].to_scan && now >= u->spaces[i].next_scan_ns)
-			err = scan(u, &u->spaces[i]);
+	for (i = 0; u->due && i < u->nr_alive && !err; i++) {
+		s = &u->spaces[u->alive[i]];
+		if (s->to_scan && now >= s->next_scan_ns)
+			err = scan(u, s);
+	}
 	if (!err)
 		err = build(u);
-	for (i = 1; u->due && i < u->nr_spaces && !err; i++)
-		if (u->spaces[i].to_publish)
-			err = publish(u, &u->spaces[i], i);
+	for (i = 0; u->due && i < u->nr_alive && !err; i++) {
+		s = &u->spaces[u->alive[i]];
+		if (s->to_publish)
+			err = publish(u, s, u->alive[i]);
+	}
 	u->due = 0;
-	for (i = 1; i < u->nr_spaces; i++)
-		u->due |= u->spaces[i].to_scan;
+	for (i = 0; i < u->nr_alive; i++)
+		u->due |= u->spaces[u->alive[i]].to_scan;
 	if (!u->build_ns && !unwinder_busy(u))
 		u->build_ns = now_ns() - u->started_ns;
 	return err;
@@ -518,6 +538,7 @@ void unwinder_free(struct unwinder **u)
 		free((*u)->spaces[i].code);
 	banks_free(&(*u)->banks);
 	free((*u)->spaces);
+	free((*u)->alive);
 	free((*u)->modules);
 	free((*u)->building);
 	free(*u);

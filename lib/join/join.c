@@ -293,9 +293,18 @@ struct space_state *space_get(struct replay *p, u32 id)
 	return n ? &p->spaces[n - 1] : NULL;
 }
 
+void space_reindex(struct replay *p)
+{
+	u32 i;
+
+	memset(p->space_index, 0, p->space_index_size * sizeof(*p->space_index));
+	for (i = 0; i < p->nr_spaces; i++)
+		*space_slot(p, p->spaces[i].id) = i + 1;
+}
+
 static int space_index_grow(struct replay *p)
 {
-	u32 size = p->space_index_size ? p->space_index_size * 2 : 64, i;
+	u32 size = p->space_index_size ? p->space_index_size * 2 : 64;
 	u32 *index = calloc(size, sizeof(*index));
 
 	if (!index)
@@ -303,8 +312,7 @@ static int space_index_grow(struct replay *p)
 	free(p->space_index);
 	p->space_index = index;
 	p->space_index_size = size;
-	for (i = 0; i < p->nr_spaces; i++)
-		*space_slot(p, p->spaces[i].id) = i + 1;
+	space_reindex(p);
 	return 0;
 }
 

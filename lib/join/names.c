@@ -7,6 +7,48 @@
 #include <string.h>
 #include "lib/join/shape.h"
 
+static u64 *slot_of(u64 *set, size_t cap, u64 id)
+{
+	size_t i = id & (cap - 1);
+
+	while (set[i] && set[i] != id)
+		i = (i + 1) & (cap - 1);
+	return &set[i];
+}
+
+static int grow_stacks(struct replay *p)
+{
+	size_t cap = p->cap_stacks ? p->cap_stacks * 2 : 1024, i;
+	u64 *set = calloc(cap, sizeof(*set));
+
+	if (!set)
+		return -ENOMEM;
+	for (i = 0; i < p->cap_stacks; i++)
+		if (p->stacks[i])
+			*slot_of(set, cap, p->stacks[i]) = p->stacks[i];
+	free(p->stacks);
+	p->stacks = set;
+	p->cap_stacks = cap;
+	return 0;
+}
+
+/* The recorder forgets what it has sent: a stack may come any number of times. Ids are hashes. */
+int names_keep(struct replay *p, const struct mp_hdr *rec)
+{
+	u64 id = rec->type == MP_EV_STACK ? trace_body(rec, stack)->id : 0, *at;
+
+	if (id) {
+		if (p->nr_stacks * 2 >= p->cap_stacks && grow_stacks(p))
+			return -ENOMEM;
+		at = slot_of(p->stacks, p->cap_stacks, id);
+		if (*at)
+			return 0;
+		*at = id;
+		p->nr_stacks++;
+	}
+	return store_keep(&p->named, rec);
+}
+
 static int cmp_u64(u64 a, u64 b)
 {
 	return a < b ? -1 : a > b;

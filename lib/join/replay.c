@@ -125,7 +125,7 @@ int replay_feed(struct replay *p, const struct mp_hdr *rec)
 		return 0;
 	note_seen(p, rec);
 	if (rec->type == MP_EV_STACK || rec->type == MP_EV_SYMBOL)
-		return store_keep(&p->named, rec);
+		return names_keep(p, rec);
 	if (rec->seq <= p->applied)
 		err = note_late(p, rec);
 	return err ? err : store_keep(&p->pending, rec);
@@ -494,6 +494,7 @@ void replay_free(struct replay **pp)
 	ledger_free(&p->ledger);
 	store_release(&p->pending);
 	store_release(&p->named);
+	free(p->stacks);
 	store_release(&p->stream.window);
 	names_release(p);
 	join_free(&p->r);

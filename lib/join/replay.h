@@ -140,7 +140,9 @@ struct replay {
 	const char *(*text)(const void *ctx, u32 id);
 	const void *text_ctx;
 	struct store pending; /* records not yet applied */
-	struct store named; /* STACK and SYMBOL, for good */
+	struct store named; /* STACK, each id once, and SYMBOL */
+	u64 *stacks; /* open addressing: ids in named */
+	size_t nr_stacks, cap_stacks;
 	struct stream stream;
 	struct name_index names;
 	u64 applied; /* every record up to this number was */
@@ -262,6 +264,7 @@ int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping);
 /* The hash of the origins in use made anew, for size places. */
 int origin_rehash(struct replay *p, u32 size);
 struct space_state *space_get(struct replay *p, u32 id);
+void space_reindex(struct replay *p); /* the array has others, not more */
 void cost_add(struct cost *c, s64 exact, s64 inferred);
 
 /* walk.c: a walk's VMAs and runs against the ledger. final: this picture gives the stocks. */
@@ -285,7 +288,9 @@ void memcg_judge(struct report *r);
 int memcg_copy(const struct memcg *m, struct memcg **ret_m);
 void memcg_free(struct memcg **m);
 
-/* names.c: a row with frames for every origin that costs something. */
+/* names.c: a STACK or SYMBOL to be looked up later; a stack that is there already is not. */
+int names_keep(struct replay *p, const struct mp_hdr *rec);
+/* A row with frames for every origin that costs something. */
 int names_attach(struct replay *p, struct report *r);
 void names_release(struct replay *p);
 

@@ -36,6 +36,12 @@ static int is_gone(struct replay *p, u32 space)
 	return s && s->gone;
 }
 
+/* Those that were known, and were swept before a fault of theirs came. */
+static int is_nobodys(struct replay *p, u32 space)
+{
+	return space && (!space_get(p, space) || is_gone(p, space));
+}
+
 static int sweep_origins(struct replay *p)
 {
 	u32 i, n = 0;
@@ -43,7 +49,7 @@ static int sweep_origins(struct replay *p)
 	for (i = 1; i < p->nr_origins; i++) {
 		struct origin *o = &p->origins[i];
 
-		if (o->unused || !is_gone(p, o->space))
+		if (o->unused || !is_nobodys(p, o->space))
 			continue;
 		memset(o, 0, sizeof(*o));
 		o->unused = 1;
@@ -56,25 +62,35 @@ static int sweep_origins(struct replay *p)
 
 static int sweep_names(struct replay *p)
 {
-	struct store rest = {0};
+	struct store all = p->named;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < p->named.nr && !is_gone(p, store_rec(&p->named, i)->space); i++)
+	for (i = 0; i < all.nr && !is_gone(p, store_rec(&all, i)->space); i++)
 		;
-	if (i == p->named.nr)
+	if (i == all.nr)
 		return 0;
-	for (i = 0; i < p->named.nr && !err; i++)
-		if (!is_gone(p, store_rec(&p->named, i)->space))
-			err = store_keep(&rest, store_rec(&p->named, i));
-	if (err) {
-		store_release(&rest);
-		return err;
-	}
-	store_release(&p->named);
-	p->named = rest;
 	names_release(p);
-	return 0;
+	memset(&p->named, 0, sizeof(p->named));
+	if (p->nr_stacks)
+		memset(p->stacks, 0, p->cap_stacks * sizeof(*p->stacks));
+	p->nr_stacks = 0;
+	for (i = 0; i < all.nr && !err; i++)
+		if (!is_gone(p, store_rec(&all, i)->space))
+			err = names_keep(p, store_rec(&all, i));
+	store_release(&all);
+	return err;
+}
+
+static void sweep_spaces(struct replay *p)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < p->nr_spaces; i++)
+		if (!p->spaces[i].gone)
+			p->spaces[n++] = p->spaces[i];
+	p->nr_spaces = n;
+	space_reindex(p);
 }
 
 int sweep(struct replay *p)
@@ -84,5 +100,8 @@ int sweep(struct replay *p)
 	if (!mark_gone(p))
 		return 0;
 	err = sweep_origins(p);
-	return err ? err : sweep_names(p);
+	if (!err)
+		err = sweep_names(p);
+	sweep_spaces(p);
+	return err;
 }

@@ -533,6 +533,29 @@ static int who_came_and_went_leaves_nothing(void)
 			origins = p->nr_origins;
 	}
 	CHECK(p->nr_origins <= origins + 8 && p->named.nr == 0 && p->pending.nr == 0);
+	CHECK(p->nr_spaces == 1);
+	return 1;
+}
+
+static int a_stack_sent_again_is_kept_once(void)
+{
+	struct {
+		struct mp_ev_stack ev;
+		u64 pc;
+	} stack = {.ev = {.n = 1}, .pc = 4711};
+	struct held held = {AT(1), 4, 2};
+	u32 i;
+
+	space_born(1, 0);
+	map(1, AT(1), 4, 3);
+	for (i = 0; i < 30000; i++) {
+		stack.ev.id = 1 + i % 3000;
+		put_at(++seq, MP_EV_STACK, 1, &stack, sizeof(stack));
+	}
+	picture(1, 1, &held, 1);
+	CHECK(!step(seq));
+	CHECK(p->named.nr == 3000);
+	CHECK(r->nr_rows == 1 && r->rows[0].nr_frames == 1 && r->rows[0].frames[0].addr == 4711);
 	return 1;
 }
 
@@ -766,6 +789,7 @@ static const struct {
 	TEST(flows_and_duration_are_of_the_recorded_time),
 	TEST(what_is_lost_is_an_event_or_a_name),
 	TEST(who_came_and_went_leaves_nothing),
+	TEST(a_stack_sent_again_is_kept_once),
 	TEST(a_page_that_moved_to_a_fault_is_no_shrinkage),
 	TEST(what_a_shape_names_is_counted),
 	TEST(no_fault_seen_is_zero_but_not_exact),
