@@ -62,18 +62,18 @@ static __always_inline void mark_by_fp(struct mp_ev_stack *ev, u32 i)
 		ev->by_fp1 |= 1ull << (i & 63);
 }
 
-__noinline u32 walk_frames(struct stack_buf *buf, struct walk *w)
+__noinline u32 walk_frames(struct stack_buf *buf, struct walk *w, struct memo *m)
 {
 	int end = MP_STACK_DEEP;
 	u32 n;
 
-	if (!buf || !w)
+	if (!buf || !w || !m)
 		return 0;
 	buf->ev.by_fp0 = buf->ev.by_fp1 = 0;
 	buf->ev.method = 0;
 	buf->frames[0] = w->ip;
 	for (n = 1; n < MP_STACK_DEPTH; n++) {
-		end = step(w);
+		end = step(w, m);
 		if (w->by_fp)
 			mark_by_fp(&buf->ev, n - 1);
 		buf->ev.method |= w->by_fp ? MP_UNWIND_FP : MP_UNWIND_TABLE;
@@ -98,15 +98,15 @@ __noinline u64 hash_frames(struct stack_buf *buf, u32 n, u64 hash)
 
 /* A function without a frame that is interrupted in its own code hides its caller from the chain of
  * frame pointers; the word on top of the stack is kept as a raw copy so that the reader can restore
- * the caller where the unwind tables say it lies there. Data near the stack or no address at all
- * cannot be a return address. */
-static __always_inline u64 stack_top(struct walk *w, u64 sp)
+ * the caller where the unwind tables say it lies there. Only an address of code that we know can be
+ * a return address: data would make a stack of its own of each value. */
+static __always_inline u64 stack_top(struct walk *w, struct memo *m, u64 sp)
 {
 	u64 top = 0;
 
-	if (!read_word(w, sp, &top) || !is_addr(top) || top - sp + (8 << 20) < (16 << 20))
+	if (!read_word(w, m, sp, &top) || !is_addr(top))
 		return 0;
-	return top;
+	return search_ranges(w->whose >> 32, top) < MP_MAX_RANGES ? top : 0;
 }
 
 static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, u32 n, u32 raw,
@@ -142,13 +142,10 @@ static __always_inline void start_walk(struct walk *w, struct pt_regs *regs, str
 	w->expect = t->extent;
 	w->extent = 8;
 	w->len = 0;
-	w->memo = (u32)(regs->ip ^ regs->sp >> 4);
 }
 
-static __always_inline void start_memo(struct walk *w)
+static __always_inline void start_memo(struct walk *w, struct memo *m)
 {
-	struct memo *m = &w->memos[w->memo % NR_MEMOS];
-
 	m->ip = w->ip;
 	m->sp = w->sp;
 	m->bp = w->bp;
@@ -157,10 +154,8 @@ static __always_inline void start_memo(struct walk *w)
 	m->nr = 0;
 }
 
-static __always_inline void end_memo(struct walk *w, u64 id)
+static __always_inline void end_memo(struct walk *w, struct memo *m, u64 id)
 {
-	struct memo *m = &w->memos[w->memo % NR_MEMOS];
-
 	m->id = id;
 	m->extent = w->extent;
 }
@@ -172,26 +167,29 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack_buf *buf;
 	u64 id, top = 0;
-	u32 zero = 0, n;
+	u32 zero = 0, slot, n;
 	struct walk *w;
+	struct memo *m;
 
 	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
 	w = bpf_map_lookup_elem(&walk_scratch, &zero);
-	if (!buf || !w)
+	slot = (u32)(regs->ip ^ regs->sp >> 4) % NR_MEMOS;
+	m = bpf_map_lookup_elem(&memos, &slot);
+	if (!buf || !w || !m)
 		return 0;
 	start_walk(w, regs, t);
 	if (needs_kernel_walk(task, regs)) {
-		start_memo(w);
-		spoil_memo(w);
+		start_memo(w, m);
+		spoil_memo(m);
 		n = kernel_walk(ctx, buf);
 	} else {
-		id = read_window(w, regs->sp) ? recall(w) : 0;
+		id = read_window(w, regs->sp) ? recall(w, m) : 0;
 		if (id && id == t->known[id % MP_KNOWN_STACKS])
 			return id;
-		start_memo(w);
-		n = walk_frames(buf, w);
+		start_memo(w, m);
+		n = walk_frames(buf, w, m);
 		if (buf->ev.by_fp0 & 1)
-			top = stack_top(w, regs->sp);
+			top = stack_top(w, m, regs->sp);
 	}
 	if (!n || n > MP_STACK_DEPTH) { /* more it never is: Linux 6.1 must be told */
 		count_loss(MP_LOSS_STACK_FAIL, MP_CLASS_MAX, t->space);
@@ -204,7 +202,7 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	if (!id)
 		id = 1;
 	if (t->known[id % MP_KNOWN_STACKS] == id) {
-		end_memo(w, id);
+		end_memo(w, m, id);
 		return id;
 	}
 	if (!bpf_map_lookup_elem(&known_stacks, &id)) {
@@ -213,7 +211,7 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 			return 0;
 	}
 	t->known[id % MP_KNOWN_STACKS] = id;
-	end_memo(w, id);
+	end_memo(w, m, id);
 	return id;
 }
 

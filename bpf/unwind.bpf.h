@@ -47,7 +47,7 @@ u32 mp_unwind_generation = 0; /* of ranges and tables; what was found in older o
 #define MAX_STACK    (64ull << 20) /* a frame further up is none */
 #define MAX_LEAF     4096
 #define FOUND_RULES  512u
-#define NR_MEMOS     4u
+#define NR_MEMOS     32u
 #define MEMO_READS   64u
 
 /* A rule that was looked up before. */
@@ -81,10 +81,7 @@ struct walk {
 	u32 len; /* of window */
 	u64 base; /* address of window */
 	struct mp_rule rule;
-	u32 memo; /* which one this walk is written to */
-	u32 reserved0;
 	u8 window[WINDOW];
-	struct memo memos[NR_MEMOS];
 	struct found_rule found[FOUND_RULES];
 };
 
@@ -94,6 +91,13 @@ struct {
 	__type(key, u32);
 	__type(value, struct walk);
 } walk_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NR_MEMOS);
+	__type(key, u32);
+	__type(value, struct memo);
+} memos SEC(".maps");
 
 /* Here and below a function that is not static is one the verifier checks by itself, once: inlined,
  * each depth of stack would be a path of its own through all that follows. */
@@ -136,9 +140,8 @@ __noinline int read_window(struct walk *w, u64 addr)
 	return w->len != 0;
 }
 
-static __always_inline void note_read(struct walk *w, u64 off, u64 value)
+static __always_inline void note_read(struct memo *m, u64 off, u64 value)
 {
-	struct memo *m = &w->memos[w->memo % NR_MEMOS];
 	u32 i = m->nr++;
 
 	if (i < MEMO_READS) {
@@ -148,23 +151,19 @@ static __always_inline void note_read(struct walk *w, u64 off, u64 value)
 }
 
 /* The walk depends on more than a memo holds. */
-static __always_inline void spoil_memo(struct walk *w)
+static __always_inline void spoil_memo(struct memo *m)
 {
-	w->memos[w->memo % NR_MEMOS].nr = MEMO_READS + 1;
+	m->nr = MEMO_READS + 1;
 }
 
 /* The id of the stack when the memo is of it, else 0. */
-__noinline u64 recall(struct walk *w)
+__noinline u64 recall(struct walk *w, struct memo *m)
 {
-	struct memo *m;
 	u64 off;
 	u32 i;
 
-	if (!w)
-		return 0;
-	m = &w->memos[w->memo % NR_MEMOS];
-	if (m->ip != w->ip || m->sp != w->sp || m->bp != w->bp || m->whose != w->whose ||
-	    m->nr > MEMO_READS || m->extent > w->len)
+	if (!w || !m || m->ip != w->ip || m->sp != w->sp || m->bp != w->bp ||
+	    m->whose != w->whose || m->nr > MEMO_READS || m->extent > w->len)
 		return 0;
 	for (i = 0; i < MEMO_READS && i < m->nr; i++) {
 		off = m->read[i].off;
@@ -175,13 +174,13 @@ __noinline u64 recall(struct walk *w)
 }
 
 /* One word of the stack. 0: not in memory. */
-static __always_inline int read_word(struct walk *w, u64 addr, u64 *ret)
+static __always_inline int read_word(struct walk *w, struct memo *m, u64 addr, u64 *ret)
 {
 	u64 off = addr - w->base;
 
 	if (w->len < 8 || off > w->len - 8) {
 		if (!read_window(w, addr)) {
-			spoil_memo(w);
+			spoil_memo(m);
 			return 0;
 		}
 		off = 0;
@@ -189,7 +188,7 @@ static __always_inline int read_word(struct walk *w, u64 addr, u64 *ret)
 	if (off > WINDOW - 8)
 		return 0;
 	*ret = *(u64 *)(w->window + off);
-	note_read(w, addr - w->first_sp, *ret);
+	note_read(m, addr - w->first_sp, *ret);
 	if (addr - w->first_sp < (64u << 10))
 		w->extent = addr - w->first_sp + 8;
 	return 1;
@@ -315,13 +314,13 @@ const u8 mp_in_pt_regs[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1,
 const u8 mp_in_ucontext[16] = {18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 11, 12};
 
 /* A register by its DWARF number, of a frame all of whose registers are known. */
-__noinline u64 other_register(struct walk *w, u32 reg)
+__noinline u64 other_register(struct walk *w, struct memo *m, u32 reg)
 {
 	u64 v = 0;
 
-	if (!w || !w->regs || reg > 15)
+	if (!w || !m || !w->regs || reg > 15)
 		return 0;
-	spoil_memo(w);
+	spoil_memo(m);
 	if (w->regs_in_user)
 		bpf_probe_read_user(&v, 8, (void *)(w->regs + mp_in_ucontext[reg] * 8));
 	else
@@ -330,12 +329,12 @@ __noinline u64 other_register(struct walk *w, u32 reg)
 }
 
 /* From the handler's frame to the one it interrupted. */
-static __always_inline int step_signal(struct walk *w)
+static __always_inline int step_signal(struct walk *w, struct memo *m)
 {
 	u64 at = w->sp, ip, sp, bp;
 
-	if (!read_word(w, at + MP_UC_BP, &bp) || !read_word(w, at + MP_UC_SP, &sp) ||
-	    !read_word(w, at + MP_UC_IP, &ip) || !is_addr(ip))
+	if (!read_word(w, m, at + MP_UC_BP, &bp) || !read_word(w, m, at + MP_UC_SP, &sp) ||
+	    !read_word(w, m, at + MP_UC_IP, &ip) || !is_addr(ip))
 		return MP_STACK_CUT;
 	w->ip = ip;
 	w->sp = sp;
@@ -348,7 +347,7 @@ static __always_inline int step_signal(struct walk *w)
 
 /* What is no frame pointer is not read: code without them leaves any value in the register, and a
  * refused read is a page fault of the kernel, dearer than everything else here. */
-static __always_inline int step_fp(struct walk *w)
+static __always_inline int step_fp(struct walk *w, struct memo *m)
 {
 	u64 fp = w->bp, bp, ip;
 
@@ -357,7 +356,7 @@ static __always_inline int step_fp(struct walk *w)
 		return MP_STACK_WHOLE;
 	if (!is_addr(fp) || fp % 8 || (!w->rule.keeps_fp && fp - w->sp > MAX_STACK))
 		return MP_STACK_CUT;
-	if (!read_word(w, fp, &bp) || !read_word(w, fp + 8, &ip))
+	if (!read_word(w, m, fp, &bp) || !read_word(w, m, fp + 8, &ip))
 		return MP_STACK_CUT;
 	if (!is_addr(ip))
 		return ip ? MP_STACK_CUT : MP_STACK_WHOLE;
@@ -381,12 +380,12 @@ static __always_inline int is_frameless(const u8 *code)
 /* Code without tables and frame, as assembly is: the word on top of the stack is taken for the
  * return address when it stands behind a call of a function that begins here, and makes no frame.
  */
-static __always_inline int step_leaf(struct walk *w)
+static __always_inline int step_leaf(struct walk *w, struct memo *m)
 {
 	u8 call[5], code[8];
 	u64 ip, target;
 
-	if (!read_word(w, w->sp, &ip) || !is_addr(ip) ||
+	if (!read_word(w, m, w->sp, &ip) || !is_addr(ip) ||
 	    bpf_probe_read_user(call, sizeof(call), (void *)(ip - 5)) || call[0] != 0xe8)
 		return MP_STACK_CUT;
 	target = ip + (s64)(s32)(call[1] | call[2] << 8 | call[3] << 16 | (u32)call[4] << 24);
@@ -398,7 +397,7 @@ static __always_inline int step_leaf(struct walk *w)
 	return MP_STACK_GOES_ON;
 }
 
-static __always_inline int find_cfa(struct walk *w, u64 *ret)
+static __always_inline int find_cfa(struct walk *w, struct memo *m, u64 *ret)
 {
 	const struct mp_rule *r = &w->rule;
 	u64 at;
@@ -414,12 +413,12 @@ static __always_inline int find_cfa(struct walk *w, u64 *ret)
 		*ret = w->sp + (s64)r->cfa_off + ((s64)(w->ip & 15) >= r->cfa_add ? 8 : 0);
 		return 1;
 	case MP_CFA_REG:
-		*ret = other_register(w, r->reg) + (s64)r->cfa_off;
+		*ret = other_register(w, m, r->reg) + (s64)r->cfa_off;
 		return 1;
 	case MP_CFA_SP_MEM:
 	case MP_CFA_BP_MEM:
 		at = (r->cfa == MP_CFA_SP_MEM ? w->sp : w->bp) + (s64)r->cfa_off;
-		if (at - w->sp > MAX_STACK || !read_word(w, at, ret))
+		if (at - w->sp > MAX_STACK || !read_word(w, m, at, ret))
 			return 0;
 		*ret += (s64)r->cfa_add;
 		return 1;
@@ -428,21 +427,21 @@ static __always_inline int find_cfa(struct walk *w, u64 *ret)
 	}
 }
 
-static __always_inline int step_table(struct walk *w)
+static __always_inline int step_table(struct walk *w, struct memo *m)
 {
 	const struct mp_rule *r = &w->rule;
 	u64 cfa, bp = w->bp, ip;
 
-	if (!find_cfa(w, &cfa))
+	if (!find_cfa(w, m, &cfa))
 		return MP_STACK_CUT;
 	/* Stacks grow down: what is not further up is no caller. */
 	if (cfa - w->sp - 1 >= MAX_STACK)
 		return MP_STACK_CUT;
-	if (r->bp == MP_BP_CFA && !read_word(w, cfa + (s64)r->bp_off, &bp))
+	if (r->bp == MP_BP_CFA && !read_word(w, m, cfa + (s64)r->bp_off, &bp))
 		return MP_STACK_CUT;
-	if (r->bp == MP_BP_BP && !read_word(w, w->bp + (s64)r->bp_off, &bp))
+	if (r->bp == MP_BP_BP && !read_word(w, m, w->bp + (s64)r->bp_off, &bp))
 		return MP_STACK_CUT;
-	if (!read_word(w, cfa + (s64)r->ra_off, &ip))
+	if (!read_word(w, m, cfa + (s64)r->ra_off, &ip))
 		return MP_STACK_CUT;
 	if (!is_addr(ip))
 		return ip ? MP_STACK_CUT : MP_STACK_WHOLE;
@@ -453,26 +452,26 @@ static __always_inline int step_table(struct walk *w)
 }
 
 /* To the caller. enum mp_stack_end; unless it goes on, w is of no use any more. */
-__noinline int step(struct walk *w)
+__noinline int step(struct walk *w, struct memo *m)
 {
 	int end;
 
-	if (!w)
+	if (!w || !m)
 		return MP_STACK_CUT;
 	w->by_fp = 0;
 	find_rule(w, w->exact ? w->ip : w->ip - 1);
 	if (w->rule.cfa == MP_CFA_LAST)
 		return MP_STACK_WHOLE;
 	if (w->rule.cfa == MP_CFA_SIGNAL)
-		return step_signal(w);
+		return step_signal(w, m);
 	/* Tables of code that keeps frame pointers and changes stacks are right in its leaves. */
 	if (w->rule.cfa == MP_CFA_NONE && !w->rule.keeps_fp && w->regs &&
-	    step_leaf(w) == MP_STACK_GOES_ON)
+	    step_leaf(w, m) == MP_STACK_GOES_ON)
 		end = MP_STACK_GOES_ON;
 	else if (w->rule.cfa == MP_CFA_NONE || (w->rule.keeps_fp && !w->exact))
-		end = step_fp(w);
+		end = step_fp(w, m);
 	else
-		end = step_table(w);
+		end = step_table(w, m);
 	w->exact = 0;
 	w->regs = 0;
 	return end;

@@ -183,6 +183,19 @@ if have rg; then
 	drop "$shell"
 fi
 
+# Go, stripped: by frame pointers. What lies on top of its stacks must not make each a stack of its own.
+if have fzf; then
+	mkfifo "$dir/lines"
+	background bash -c "exec fzf --filter nothingofthatkind <'$dir/lines'"
+	exec {hay}>"$dir/lines"
+	load() { seq 1 2000000 >&"$hay"; }
+	whole fzf
+	python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["recording"]["stacks"]["total"] > 2000)' "$report" ||
+		fail "fzf: more stacks than it can have"
+	exec {hay}>&-
+	drop "$pid"
+fi
+
 # Code made at run time, with a perf map.
 if have node; then
 	start_command node --perf-basic-prof -e '

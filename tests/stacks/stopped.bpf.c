@@ -16,10 +16,12 @@ int walk_copy(struct args *a)
 	struct stack_buf *buf;
 	u32 zero = 0, i;
 	struct walk *w;
+	struct memo *m;
 
 	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
 	w = bpf_map_lookup_elem(&walk_scratch, &zero);
-	if (!buf || !w)
+	m = bpf_map_lookup_elem(&memos, &zero);
+	if (!buf || !w || !m)
 		return 1;
 	w->ip = a->ip;
 	w->sp = w->first_sp = a->sp;
@@ -29,7 +31,8 @@ int walk_copy(struct args *a)
 	w->regs_in_user = 1;
 	w->exact = 1;
 	w->expect = w->extent = w->len = 0;
-	out_nr = walk_frames(buf, w);
+	m->nr = 0;
+	out_nr = walk_frames(buf, w, m);
 	out_end = buf->ev.truncated;
 	out_method = buf->ev.method;
 	for (i = 0; i < MP_STACK_DEPTH; i++)
