@@ -75,7 +75,7 @@ struct walk {
 	u64 regs; /* where all registers of the frame are, 0: not known any more */
 	u32 regs_in_user; /* in the struct ucontext of a signal, else in pt_regs */
 	u32 exact; /* ip is where the thread will go on, else a return address */
-	u32 by_fp; /* the caller was found by frame pointer */
+	u32 by_fp; /* the caller was found by no table: by frame pointer, or from the code */
 	u32 expect; /* bytes above first_sp that the thread's last walk needed */
 	u32 extent; /* those this one did */
 	u32 len; /* of window */
@@ -354,7 +354,7 @@ static __always_inline int step_fp(struct walk *w, struct memo *m)
 	w->by_fp = 1;
 	if (!fp)
 		return MP_STACK_WHOLE;
-	if (!is_addr(fp) || fp % 8 || (!w->rule.keeps_fp && fp - w->sp > MAX_STACK))
+	if (!is_addr(fp) || fp % 8 || (!(w->rule.flags & MP_RULE_KEEPS_FP) && fp - w->sp > MAX_STACK))
 		return MP_STACK_CUT;
 	if (!read_word(w, m, fp, &bp) || !read_word(w, m, fp + 8, &ip))
 		return MP_STACK_CUT;
@@ -458,17 +458,17 @@ __noinline int step(struct walk *w, struct memo *m)
 
 	if (!w || !m)
 		return MP_STACK_CUT;
-	w->by_fp = 0;
 	find_rule(w, w->exact ? w->ip : w->ip - 1);
+	w->by_fp = !!(w->rule.flags & MP_RULE_BY_CODE);
 	if (w->rule.cfa == MP_CFA_LAST)
 		return MP_STACK_WHOLE;
 	if (w->rule.cfa == MP_CFA_SIGNAL)
 		return step_signal(w, m);
 	/* Tables of code that keeps frame pointers and changes stacks are right in its leaves. */
-	if (w->rule.cfa == MP_CFA_NONE && !w->rule.keeps_fp && w->regs &&
+	if (w->rule.cfa == MP_CFA_NONE && !(w->rule.flags & MP_RULE_KEEPS_FP) && w->regs &&
 	    step_leaf(w, m) == MP_STACK_GOES_ON)
 		end = MP_STACK_GOES_ON;
-	else if (w->rule.cfa == MP_CFA_NONE || (w->rule.keeps_fp && !w->exact))
+	else if (w->rule.cfa == MP_CFA_NONE || (w->rule.flags & MP_RULE_KEEPS_FP && !w->exact))
 		end = step_fp(w, m);
 	else
 		end = step_table(w, m);

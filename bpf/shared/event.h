@@ -72,7 +72,7 @@ enum mp_unwind {
 	MP_UNWIND_NONE = 0,
 	MP_UNWIND_FP = 1,
 	MP_UNWIND_TABLE = 2,
-	MP_UNWIND_MIXED = 3, /* tables, and frame pointers where there were none */
+	MP_UNWIND_MIXED = 3, /* tables, and where there were none frame pointers or the code */
 	MP_UNWIND_KERNEL = 4, /* the kernel's own walk, by frame pointers */
 };
 enum mp_stack_end {

@@ -31,7 +31,11 @@ struct mp_rule {
 	s32 cfa_off, bp_off;
 	s16 cfa_add, ra_off; /* the return address is at CFA + ra_off */
 	u8 cfa, bp, reg;
-	u8 keeps_fp; /* code that keeps frame pointers, and may go from stack to stack */
+	u8 flags; /* enum mp_rule_flags */
+};
+enum mp_rule_flags {
+	MP_RULE_KEEPS_FP = 1, /* code that keeps frame pointers, and may go from stack to stack */
+	MP_RULE_BY_CODE = 2, /* no table says so: what the instructions do to the stack pointer */
 };
 #define MP_RULE_CELLS 2
 

@@ -9,6 +9,9 @@
 
 #define MAX_SEGMENTS 64
 
+/* The earlier one counts. */
+enum source { FROM_EH_FRAME, FROM_DEBUG_FRAME, FROM_CODE, SOURCES };
+
 struct piece {
 	u64 start, end; /* in the file */
 	u32 rule;
@@ -26,13 +29,19 @@ struct builder {
 	struct pieces {
 		struct piece *p;
 		size_t nr, cap;
-	} pieces[2]; /* of .eh_frame, of .debug_frame */
-	int source;
+	} pieces[SOURCES];
+	enum source source;
 	int is_go; /* keeps frame pointers, also from stack to stack */
 };
 
 int builder_start(struct builder *b);
 int builder_read(struct builder *b, const struct cfi_section *sec);
+/* Bytes between the two of which .eh_frame speaks. */
+u64 builder_covered(const struct builder *b, u64 start, u64 end);
+/* Does either table speak of this offset? */
+int builder_covers(const struct builder *b, u64 offset);
+/* A row that no table has; they come sorted. */
+int builder_put(struct builder *b, u64 offset, u64 end, const struct mp_rule *rule);
 int builder_finish(struct builder *b, struct unwind_table *ret);
 void builder_release(struct builder *b);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/unwind/build.h"
+#include "lib/unwind/code.h"
 #include "lib/unwind/reader.h"
 
 #define MAX_OFFSET 0xffffffffull
@@ -139,8 +140,62 @@ static int read_frames(struct file *f)
 	return err;
 }
 
+static int add_symbols(struct file *f, struct code *c, u32 type)
+{
+	Elf_Scn *scn = NULL;
+	Elf_Data *data;
+	GElf_Shdr shdr;
+	GElf_Sym sym;
+	int err = 0;
+	size_t i;
+
+	while (!err && (scn = elf_nextscn(f->elf, scn))) {
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != type || !shdr.sh_entsize)
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (i = 0; data && i < shdr.sh_size / shdr.sh_entsize && !err; i++)
+			if (gelf_getsym(data, (int)i, &sym) && sym.st_shndx != SHN_UNDEF &&
+			    GELF_ST_TYPE(sym.st_info) == STT_FUNC)
+				err = code_add_function(c, sym.st_value, 0);
+	}
+	return err;
+}
+
+/* Where compilers wrote tables at all, the little that has none is not worth a search. */
+static int needs_code(const struct file *f, const struct segment *s)
+{
+	return !f->b.is_go &&
+	       builder_covered(&f->b, s->offset, s->offset + s->len) < s->len / 10 * 9;
+}
+
+static int read_code(struct file *f)
+{
+	GElf_Ehdr ehdr;
+	int err = gelf_getehdr(f->elf, &ehdr) ? 0 : -ENOEXEC;
+	size_t i;
+
+	for (i = 0; i < f->b.nr_segments && !err; i++) {
+		const struct segment *s = &f->b.segments[i];
+		struct code *c;
+
+		if (!needs_code(f, s))
+			continue;
+		err = code_open(&f->b, s, f->raw + s->offset, ehdr.e_type == ET_EXEC, &c);
+		if (!err && ehdr.e_entry)
+			err = code_add_function(c, ehdr.e_entry, 1);
+		if (!err)
+			err = add_symbols(f, c, SHT_SYMTAB);
+		if (!err)
+			err = add_symbols(f, c, SHT_DYNSYM);
+		if (!err)
+			err = code_read(c);
+		code_close(&c);
+	}
+	return err;
+}
+
 /* Takes the Elf over. */
-static int read_elf(Elf *elf, struct unwind_table *ret)
+static int read_elf(Elf *elf, int by_code, struct unwind_table *ret)
 {
 	struct file *f = calloc(1, sizeof(*f));
 	int err = f ? 0 : -ENOMEM;
@@ -155,8 +210,10 @@ static int read_elf(Elf *elf, struct unwind_table *ret)
 		f->b.is_go = find_section(f, ".gopclntab", &shdr) != NULL;
 		err = builder_start(&f->b);
 	}
-	if (!err)
+	if (!err && !by_code)
 		err = read_frames(f);
+	if (!err)
+		err = read_code(f);
 	if (!err)
 		err = builder_finish(&f->b, ret);
 	if (f)
@@ -172,7 +229,16 @@ int unwind_table_read(int fd, struct unwind_table *ret)
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
-	return elf ? read_elf(elf, ret) : -ENOEXEC;
+	return elf ? read_elf(elf, 0, ret) : -ENOEXEC;
+}
+
+int unwind_table_by_code(int fd, struct unwind_table *ret)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	return elf ? read_elf(elf, 1, ret) : -ENOEXEC;
 }
 
 int unwind_table_of_image(const void *image, size_t len, struct unwind_table *ret)
@@ -181,5 +247,5 @@ int unwind_table_of_image(const void *image, size_t len, struct unwind_table *re
 
 	elf_version(EV_CURRENT);
 	elf = elf_memory((char *)(unsigned long)image, len);
-	return elf ? read_elf(elf, ret) : -ENOEXEC;
+	return elf ? read_elf(elf, 0, ret) : -ENOEXEC;
 }

@@ -98,7 +98,7 @@ static int add_row(void *ctx, u64 pc, u64 end, const struct mp_rule *rule)
 	size_t i;
 
 	/* Go describes its own code in .debug_frame alone. */
-	kept.keeps_fp = b->is_go && b->source;
+	kept.flags = b->is_go && b->source == FROM_DEBUG_FRAME ? MP_RULE_KEEPS_FP : kept.flags;
 	number = number_of(b, &kept);
 	err = number < 0 ? (int)number : 0;
 	for (i = 0; i < b->nr_segments && !err; i++) {
@@ -157,40 +157,112 @@ static int put_rows(struct rows *r, u64 start, u64 end, u32 rule)
 	return err;
 }
 
-/* The pieces of .eh_frame, and where there are none those of .debug_frame. */
-static int merge(struct builder *b, struct rows *r)
+static int add_piece(struct pieces *to, u64 start, u64 end, u32 rule)
 {
-	const struct pieces *eh = &b->pieces[0], *debug = &b->pieces[1];
+	if (start >= end)
+		return 0;
+	if (grow(&to->p, to->nr, &to->cap, sizeof(*to->p)))
+		return -ENOMEM;
+	to->p[to->nr++] = (struct piece){start, end, rule};
+	return 0;
+}
+
+/* All of a, and of b what lies between. */
+static int overlay(const struct pieces *a, const struct pieces *b, struct pieces *ret)
+{
+	u64 from = 0;
 	size_t i, j = 0;
 	int err = 0;
 
-	for (i = 0; i <= eh->nr && !err; i++) {
-		u64 gap_end = i < eh->nr ? eh->p[i].start : ~0ull;
+	for (i = 0; i <= a->nr && !err; i++) {
+		u64 gap_end = i < a->nr ? a->p[i].start : ~0ull;
 
-		while (j < debug->nr && debug->p[j].start < gap_end && !err) {
-			const struct piece *p = &debug->p[j];
+		while (j < b->nr && b->p[j].start < gap_end && !err) {
+			const struct piece *p = &b->p[j];
 
-			err = put_rows(r, p->start, p->end < gap_end ? p->end : gap_end, p->rule);
+			err = add_piece(ret, p->start > from ? p->start : from,
+					p->end < gap_end ? p->end : gap_end, p->rule);
 			if (p->end > gap_end)
-				break; /* it may go on behind the next one of .eh_frame */
+				break; /* it may go on behind the next one of a */
 			j++;
 		}
-		if (!err && i < eh->nr)
-			err = put_rows(r, eh->p[i].start, eh->p[i].end, eh->p[i].rule);
+		if (!err && i < a->nr) {
+			err = add_piece(ret, a->p[i].start, a->p[i].end, a->p[i].rule);
+			from = a->p[i].end;
+		}
 	}
+	return err;
+}
+
+static int merge(struct builder *b, struct rows *r)
+{
+	struct pieces tables = {0}, all = {0}, *code = &b->pieces[FROM_CODE];
+	int err = overlay(&b->pieces[FROM_EH_FRAME], &b->pieces[FROM_DEBUG_FRAME], &tables);
+	size_t i;
+
+	if (code->nr)
+		qsort(code->p, code->nr, sizeof(*code->p), by_start);
+	if (!err)
+		err = overlay(&tables, code, &all);
+	for (i = 0; i < all.nr && !err; i++)
+		err = put_rows(r, all.p[i].start, all.p[i].end, all.p[i].rule);
+	free(tables.p);
+	free(all.p);
 	return err ? err : put_row(r, r->end, NO_RULE);
+}
+
+u64 builder_covered(const struct builder *b, u64 start, u64 end)
+{
+	const struct pieces *p = &b->pieces[FROM_EH_FRAME];
+	u64 sum = 0;
+	size_t i;
+
+	for (i = 0; i < p->nr; i++)
+		if (p->p[i].start >= start && p->p[i].end <= end)
+			sum += p->p[i].end - p->p[i].start;
+	return sum;
+}
+
+int builder_covers(const struct builder *b, u64 offset)
+{
+	int source;
+
+	for (source = FROM_EH_FRAME; source <= FROM_DEBUG_FRAME; source++) {
+		const struct pieces *p = &b->pieces[source];
+		size_t lo = 0, hi = p->nr;
+
+		while (lo < hi) {
+			size_t mid = lo + (hi - lo) / 2;
+
+			if (p->p[mid].end <= offset)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		if (lo < p->nr && p->p[lo].start <= offset)
+			return 1;
+	}
+	return 0;
+}
+
+int builder_put(struct builder *b, u64 offset, u64 end, const struct mp_rule *rule)
+{
+	s64 number = number_of(b, rule);
+
+	b->source = FROM_CODE;
+	return number < 0 ? (int)number : put_piece(b, offset, end, (u32)number);
 }
 
 int builder_start(struct builder *b)
 {
-	const struct mp_rule none = {.keeps_fp = (u8)b->is_go};
+	const struct mp_rule none = {.flags = b->is_go ? MP_RULE_KEEPS_FP : 0};
 
 	return number_of(b, &none) < 0 ? -ENOMEM : 0;
 }
 
 int builder_read(struct builder *b, const struct cfi_section *sec)
 {
-	struct pieces *p = &b->pieces[b->source = sec->is_eh ? 0 : 1];
+	struct pieces *p = &b->pieces[b->source = sec->is_eh ? FROM_EH_FRAME : FROM_DEBUG_FRAME];
 	int err = cfi_read(sec, add_row, b);
 
 	if (p->nr)
@@ -222,10 +294,12 @@ int builder_finish(struct builder *b, struct unwind_table *ret)
 
 void builder_release(struct builder *b)
 {
+	int i;
+
 	free(b->rules);
 	free(b->seen);
-	free(b->pieces[0].p);
-	free(b->pieces[1].p);
+	for (i = 0; i < SOURCES; i++)
+		free(b->pieces[i].p);
 	memset(b, 0, sizeof(*b));
 }
 

@@ -14,6 +14,8 @@ struct unwind_table {
 /* Of an ELF file, or of one that lies in memory (the vdso). A file without tables gives one without
  * rows. 0, -ENOEXEC, -ENOMEM, or -E2BIG: more than MP_MAX_CELLS. */
 int unwind_table_read(int fd, struct unwind_table *ret);
+/* The same as if it had none: from its code alone. For comparison with what it has. */
+int unwind_table_by_code(int fd, struct unwind_table *ret);
 int unwind_table_of_image(const void *image, size_t len, struct unwind_table *ret);
 void unwind_table_release(struct unwind_table *t);
 /* Is it one that the unwinder may be given? Whoever built it may have been taken over. */

@@ -94,6 +94,18 @@ for kind in "-s" "-s -static" "-static-pie -s"; do
 	stop_work
 done
 
+# Its C library has neither tables nor frame pointers.
+if have musl-gcc; then
+	for strip in "" "-s"; do
+		# shellcheck disable=SC2086
+		musl-gcc -O2 -static $strip -o "$dir/filler" "$sources/filler.c"
+		start_command "$dir/filler"
+		load() { line x; }
+		whole "filler (musl, static $strip)"
+		stop_work
+	done
+fi
+
 if have redis-server redis-benchmark; then
 	port=$((20000 + RANDOM % 20000))
 	background redis-server --port "$port" --save "" --appendonly no --dir "$dir"

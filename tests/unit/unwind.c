@@ -174,6 +174,40 @@ static void damage(const char *path)
 	check("200 damaged copies", path, good);
 }
 
+/* What is made of code alone is right or is not said: the tables of the same file are the judge. Of
+ * bp they may go on saying where it was saved when it has been restored. */
+static void by_code(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct unwind_table t = {0}, code = {0};
+	int err = unwind_table_read(fd, &t) || unwind_table_by_code(fd, &code);
+	const u64 *rows = t.cells + (size_t)t.nr_rules * MP_RULE_CELLS;
+	u32 i, equal = 0, wrong = 0, none = 0, offset;
+
+	for (i = 0; !err && i + 1 < t.nr_rows; i++)
+		for (offset = (u32)rows[i]; offset < (u32)rows[i + 1]; offset++) {
+			const struct mp_rule *a = unwind_table_find(&t, offset);
+			const struct mp_rule *b = unwind_table_find(&code, offset);
+
+			if (!a || a->cfa == MP_CFA_PLT)
+				continue;
+			if (!b)
+				none++;
+			else if (a->cfa == b->cfa && a->cfa_off == b->cfa_off)
+				equal++;
+			else if (a->cfa == MP_CFA_BP && b->cfa == MP_CFA_SP)
+				none++; /* not to be compared */
+			else if (wrong++ < 3)
+				printf("  %#x: cfa %d %d, by code %d %d\n", offset, a->cfa,
+				       a->cfa_off, b->cfa, b->cfa_off);
+		}
+	printf("  %u bytes of code equal, %u different, %u not said\n", equal, wrong, none);
+	check("rules by code alone", path, !err && !wrong && equal > 100);
+	unwind_table_release(&t);
+	unwind_table_release(&code);
+	close(fd);
+}
+
 static void whole(void)
 {
 	u64 cells[MP_RULE_CELLS * 2 + 2] = {0};
@@ -224,6 +258,7 @@ int main(int argc, char **argv)
 	compare(libc);
 	for (i = 1; i < argc; i++)
 		compare(argv[i]);
+	by_code("/proc/self/exe");
 	damage("/proc/self/exe");
 	damage(libc);
 	return failed;
