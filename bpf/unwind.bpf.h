@@ -354,7 +354,8 @@ static __always_inline int step_fp(struct walk *w, struct memo *m)
 	w->by_fp = 1;
 	if (!fp)
 		return MP_STACK_WHOLE;
-	if (!is_addr(fp) || fp % 8 || (!(w->rule.flags & MP_RULE_KEEPS_FP) && fp - w->sp > MAX_STACK))
+	if (!is_addr(fp) || fp % 8 ||
+	    (!(w->rule.flags & MP_RULE_KEEPS_FP) && fp - w->sp > MAX_STACK))
 		return MP_STACK_CUT;
 	if (!read_word(w, m, fp, &bp) || !read_word(w, m, fp + 8, &ip))
 		return MP_STACK_CUT;

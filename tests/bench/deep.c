@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 	if (argc > 2 && !fgets(line, sizeof(line), stdin))
 		return 0;
 	for (round = 0; round < ROUNDS; round++) {
-		char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
 
 		if (p == MAP_FAILED)
 			return 1;
