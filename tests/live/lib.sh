@@ -156,7 +156,8 @@ stop_record() {
 	wait "$recorder" || status=$?
 	unset 'pids[-1]'
 	[ "$status" = 0 ] || {
-		"$memprov" report "$trace" --format json | grep -oE '"causes": *\{[^}]*\}' >&2 || true
+		"$memprov" report "$trace" --format json |
+			python3 -c 'import json, sys; print(json.load(sys.stdin)["recording"]["loss"])' >&2 || true # report says it too
 		fail "record exits with $status"
 	}
 }
