@@ -198,11 +198,50 @@ void target_refused(const struct recorder *r, const char *verb)
 		fail(verb, "the kernel lets nobody look into %s and %u more: left out", who, n - 1);
 }
 
+/* The process that a thread is of; 0 unknown. */
+static pid_t leader_of(pid_t tid)
+{
+	char path[64], line[128];
+	int tgid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tgid;
+}
+
+/* Of those that were found by other means than their number some have ended since. */
+static void drop_ended(struct target *t)
+{
+	int i, n = 0;
+
+	for (i = 0; i < t->nr_pids; i++)
+		if (snapshot_thread(t->pids[i]) > 0)
+			t->pids[n++] = t->pids[i];
+	if (n)
+		t->nr_pids = n;
+}
+
 int target_check(struct target *t, const char *verb)
 {
+	char who[96];
+	pid_t leader;
 	int i, has;
 
+	if (!(t->ways & WAY_PID))
+		drop_ended(t);
 	for (i = 0; i < t->nr_pids; i++) {
+		leader = leader_of(t->pids[i]);
+		if (leader && leader != t->pids[i]) {
+			target_process(leader, who, sizeof(who));
+			return fail(verb, "%d is a thread of %s: use -p %d", (int)t->pids[i], who,
+				    (int)leader);
+		}
 		has = snapshot_thread(t->pids[i]);
 		if (has < 0)
 			return fail(verb, "no process %d: check the PID with ps", (int)t->pids[i]);

@@ -44,6 +44,15 @@ pids+=("$!")
 await test -s zombie || fail "no zombie"
 says 1 "$mp process $(cat zombie) has no memory of its own: a kernel thread or already exited" \
 	"$memprov" record -p "$(cat zombie)" -o "$trace"
+# A thread is no process: nothing could be followed.
+python3 -c 'import threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print(threading.enumerate()[1].native_id, flush=True)
+time.sleep(60)' >thread &
+pids+=("$!")
+await test -s thread || fail "no thread"
+says 1 "$mp $(cat thread) is a thread of python3 ($!): use -p $!" "$memprov" record -p "$(cat thread)" -o "$trace"
+says 1 "memprov: top: $(cat thread) is a thread of python3 ($!): use -p $!" "$memprov" top -p "$!,$(cat thread)" --batch 1
 expect 2 "choose one of -p, --comm, --cgroup, -a and a command" "$memprov" record -p 1 -a
 expect 2 "choose one of" "$memprov" record -p 1 --comm sh
 expect 2 "choose one of" "$memprov" record -p 1 -- true
