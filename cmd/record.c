@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/dryrun.h"
+#include "cmd/stop.h"
 #include "cmd/target.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/group.h"
@@ -368,8 +369,7 @@ int cmd_record(int argc, char **argv)
 	err = trace_writer_open(o.output, o.max_size, &w);
 	if (err)
 		return fail("record", "%s: %s", o.output, trace_create_strerror(err));
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	stop_by_signal(&sa);
 	err = record(&o, w);
 	trace_writer_close(&w);
 	return err;

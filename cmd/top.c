@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/args.h"
 #include "cmd/columns.h"
+#include "cmd/stop.h"
 #include "cmd/target.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/recorder.h"
@@ -373,8 +374,7 @@ static int live(struct top *t)
 	if (err) {
 		fail("top", "%s", msg[0] ? msg : strerror(-err));
 	} else {
-		sigaction(SIGINT, &sa, NULL);
-		sigaction(SIGTERM, &sa, NULL);
+		stop_by_signal(&sa);
 		/* CMD was forked before: it keeps the default. */
 		signal(SIGPIPE, SIG_IGN);
 		status = run(t);

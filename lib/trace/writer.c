@@ -51,7 +51,9 @@ static int write_out(struct trace_writer *w, const u8 *buf, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			err = n < 0 ? -errno : -EIO;
+			/* A limit of the process (ulimit -f) or of the file system is no
+			 * --max-size. */
+			err = n >= 0 ? -EIO : errno == EFBIG ? -ENOSPC : -errno;
 			/* Should this fail too, the torn block is still only a truncated end. */
 			if (done && ftruncate(w->fd, (off_t)w->bytes) < 0)
 				return err;
