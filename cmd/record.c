@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/dryrun.h"
@@ -321,6 +322,26 @@ static int run(const struct options *o, struct status *s)
 	return o->strict && recorder_lost_names(r) ? EXIT_LOSS : 0;
 }
 
+/* The kernel's programs know processes by their numbers outside. */
+static int in_pid_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino != 0xeffffffc;
+}
+
+/* Programs were loaded, and do not see what a child of ours did. */
+static void say_unseen(const struct recorder *r)
+{
+	const char *calls = recorder_unseen(r, 1), *faults = recorder_unseen(r, 0);
+
+	if (calls || faults)
+		fail("record", "reduced mode, %s%s%s not seen: %s%s", calls ? "mapping calls" : "",
+		     calls && faults ? " and " : "", faults ? "faults are" : "are",
+		     calls ? calls : faults,
+		     in_pid_namespace() ? ": memprov is in a PID namespace: run it outside" : "");
+}
+
 static int record(const struct options *o, struct trace_writer *w)
 {
 	struct status s = {.w = w, .doing = ""};
@@ -348,6 +369,7 @@ static int record(const struct options *o, struct trace_writer *w)
 		fail("record", "reduced mode, pictures%s only: %s",
 		     privilege_missing(NEED_BPF | NEED_PERFMON) ? " of your own processes" : "",
 		     msg);
+	say_unseen(s.r);
 	err = run(o, &s);
 	recorder_free(&s.r);
 	return err;

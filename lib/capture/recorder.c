@@ -577,6 +577,13 @@ u64 recorder_lost_names(const struct recorder *r)
 	return r->unnamed + session_lost_names(r->s);
 }
 
+const char *recorder_unseen(const struct recorder *r, int calls)
+{
+	const char *why = r->test.wrong[calls ? SELFTEST_MAP : SELFTEST_FAULT];
+
+	return why[0] ? why : NULL;
+}
+
 u64 recorder_map_bytes(const struct recorder *r)
 {
 	return session_map_bytes(r->s) + (r->unwind ? unwinder_bytes(r->unwind) : 0);

@@ -75,6 +75,9 @@ u64 recorder_names_ns(const struct recorder *r);
 u64 recorder_lost_rings(const struct recorder *r);
 /* Addresses whose file stopped the reader of names. */
 u64 recorder_unnamed(const struct recorder *r);
+/* Why mapping calls, or faults where calls is 0, are not seen although programs are loaded; NULL:
+ * they are. */
+const char *recorder_unseen(const struct recorder *r, int calls);
 /* Addresses, stacks and files: losses that cost no event. */
 u64 recorder_lost_names(const struct recorder *r);
 

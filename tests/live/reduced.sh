@@ -98,3 +98,11 @@ for name, p in providers:
         assert "CAP_BPF" in p["reason"] and p["remedy"], p
 END
 echo "ok    features as a user: reasons and remedies"
+
+# Inside a PID namespace processes have other numbers than the kernel's programs see.
+memprov=$build/memprov
+rm -f "$trace" "$trace.old"
+timeout 60 unshare --pid --fork --mount-proc "$memprov" record -o "$trace" -- sleep 0.3 2>"$dir/err" || true
+grep -q "^memprov: record: reduced mode, mapping calls and faults are not seen: .*PID namespace: run it outside$" "$dir/err" ||
+	fail "a PID namespace is not told: $(cat "$dir/err")"
+echo "ok    PID namespace"
