@@ -31,6 +31,7 @@ struct {
 
 u64 mp_seq = 0; /* the recording's one order; user space draws from it too */
 u64 mp_losses[MP_LOSS_MAX] = {};
+u32 mp_code_changes = 1; /* of all spaces: who knows this number need not ask for its own */
 u32 mp_epoch = 0; /* user space counts it up to wait for the calls that entered before */
 u32 mp_next_space = 0; /* ids from 1 */
 const volatile u32 cfg_topo_wake = MP_TOPO_RING_BYTES / 4; /* bytes waiting that call the reader */

@@ -37,6 +37,7 @@ struct open_call {
 
 struct thread {
 	u32 space; /* what targets says, 0 not asked; exec is the one thing that changes it */
+	u32 code, code_seen; /* of its space; as of this many changes */
 	u32 sent;
 	u64 extent; /* bytes of stack its last walk needed, 0 not known */
 	u64 known[MP_KNOWN_STACKS]; /* ids of stacks that are in the ring already */
@@ -113,7 +114,7 @@ static __always_inline void forget_space(struct task_struct *task)
 	struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
 
 	if (t)
-		t->space = 0;
+		t->space = t->code_seen = 0;
 }
 
 #endif

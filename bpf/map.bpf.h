@@ -56,6 +56,16 @@ static __always_inline void call_enter(struct pt_regs *regs, struct thread *t, u
 	count_open(t, 1);
 }
 
+/* Other code at an address from now on. */
+static __always_inline void count_code(u32 space)
+{
+	struct mp_space_loss *s = bpf_map_lookup_elem(&space_loss, &space);
+
+	if (s)
+		__sync_fetch_and_add(&s->code, 1);
+	__sync_fetch_and_add(&mp_code_changes, 1);
+}
+
 static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64 end, u32 kind)
 {
 	const struct open_call *c = &t->call;
@@ -72,10 +82,12 @@ static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64
 		r.ev.prot = c->args[2];
 		r.ev.flags = c->args[3];
 	}
-	if (r.ev.prot & PROT_EXEC && !(r.ev.flags & MAP_ANONYMOUS))
+	if (r.ev.prot & PROT_EXEC && !(r.ev.flags & MAP_ANONYMOUS)) {
+		count_code(t->space);
 		send_now(&r, sizeof(r), MP_CLASS_MAP);
-	else
+	} else {
 		send_topo(&r, sizeof(r), MP_CLASS_MAP);
+	}
 }
 
 static __always_inline u64 send_unmap(u32 space, u64 start, u64 end, u64 seq_entry)

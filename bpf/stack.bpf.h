@@ -129,12 +129,27 @@ static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, 
 	return 1;
 }
 
+/* How often the space's code has changed: a stack of other code at the same addresses is another
+ * stack. */
+static __always_inline u32 code_of(struct thread *t)
+{
+	u32 now = mp_code_changes, space = t->space;
+	struct mp_space_loss *s;
+
+	if (t->code_seen == now)
+		return t->code;
+	s = bpf_map_lookup_elem(&space_loss, &space);
+	t->code = s ? s->code : 0;
+	t->code_seen = now;
+	return t->code;
+}
+
 static __always_inline void start_walk(struct walk *w, struct pt_regs *regs, struct thread *t)
 {
 	w->ip = regs->ip;
 	w->sp = w->first_sp = regs->sp;
 	w->bp = regs->bp;
-	w->whose = (u64)t->space << 32 | mp_unwind_generation;
+	w->whose = (u64)t->space << 32 | (u32)(mp_unwind_generation * 0x9e3779b1u ^ code_of(t));
 	w->regs = (u64)regs;
 	w->regs_in_user = 0;
 	w->exact = 1;
@@ -196,8 +211,8 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		return 0;
 	}
 	t->extent = w->extent;
-	id = mix(0x6d656d70726f76ull,
-		 t->space ^ (u64)buf->ev.method << 32 ^ (u64)buf->ev.truncated << 40);
+	id = mix(0x6d656d70726f76ull, t->space ^ (u64)buf->ev.method << 32 ^
+					      (u64)buf->ev.truncated << 40 ^ (u64)t->code << 44);
 	id = mix(hash_frames(buf, n, id), top);
 	if (!id)
 		id = 1;

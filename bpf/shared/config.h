@@ -19,6 +19,7 @@
 struct mp_space_loss {
 	u64 lost[MP_CLASS_MAX];
 	u64 map_ops; /* mapping calls, counted on entry and on return: a walk looks for changes */
+	u64 code; /* files whose code was mapped: what an address is called is of a time */
 	s64 open[2]; /* mapping calls under way that entered in an even, an odd epoch */
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include "lib/capture/modules.h"
 #include "lib/capture/namer.h"
@@ -13,20 +14,30 @@ struct place {
 	u32 space;
 	u8 is_return;
 	u64 addr;
+	u64 seq; /* of its stack */
 };
 
 struct space {
 	u32 id, pid;
 	u32 members, ended; /* ended: runs since the last one left */
 	u32 walk, walk_before; /* its latest two pictures */
+	struct change *changes;
+	u32 nr_changes;
 	int root, has_root;
 	int jit, has_jit; /* perf-PID.map */
 	struct sym_space *sym;
 };
 
+/* Code of a file was mapped: what was there before is called otherwise. */
+struct change {
+	u64 start, end, seq;
+	int seen; /* a picture has said what it is */
+};
+
 /* An executable mapping, as a picture has it. */
 struct code {
 	u32 space;
+	u64 seq;
 	struct mp_ev_vma ev;
 	const char *path;
 };
@@ -117,9 +128,20 @@ static int first_time(struct symbolizer *k, u32 space, u64 key)
 	return s ? first : -ENOMEM;
 }
 
-static int add_place(struct symbolizer *k, u32 space, u64 addr, u8 is_return)
+static struct space *space_of(struct symbolizer *k, u32 id)
 {
-	int first = first_time(k, space, key_of(is_return ? KEY_RETURN : KEY_PC, space, addr));
+	const struct seen *s =
+		k->cap_seen ? slot_of(k->seen, k->cap_seen, key_of(KEY_SPACE, id, 0)) : NULL;
+
+	return s && s->walk ? &k->spaces[s->walk - 1] : NULL;
+}
+
+static int add_place(struct symbolizer *k, const struct mp_hdr *rec, u64 addr, u8 is_return)
+{
+	const struct space *s = space_of(k, rec->space);
+	u64 what = mix(addr, s ? s->nr_changes : 0);
+	int first = first_time(k, rec->space,
+			       key_of(is_return ? KEY_RETURN : KEY_PC, rec->space, what));
 
 	if (first <= 0)
 		return first;
@@ -132,7 +154,8 @@ static int add_place(struct symbolizer *k, u32 space, u64 addr, u8 is_return)
 		k->places = places;
 		k->cap = cap;
 	}
-	k->places[k->nr++] = (struct place){.space = space, .is_return = is_return, .addr = addr};
+	k->places[k->nr++] = (struct place){
+		.space = rec->space, .is_return = is_return, .addr = addr, .seq = rec->seq};
 	return 0;
 }
 
@@ -144,19 +167,11 @@ static int add_stack(struct symbolizer *k, const struct mp_hdr *rec)
 	u32 i;
 
 	for (i = 0; i < ev->n && !err; i++)
-		err = add_place(k, rec->space, pc[i], i > 0);
+		err = add_place(k, rec, pc[i], i > 0);
 	/* The word on top of the stack may be the innermost frame's return address. */
 	if (!err && ev->raw >= 8 && pc[ev->n])
-		err = add_place(k, rec->space, pc[ev->n], 1);
+		err = add_place(k, rec, pc[ev->n], 1);
 	return err;
-}
-
-static struct space *space_of(struct symbolizer *k, u32 id)
-{
-	const struct seen *s =
-		k->cap_seen ? slot_of(k->seen, k->cap_seen, key_of(KEY_SPACE, id, 0)) : NULL;
-
-	return s && s->walk ? &k->spaces[s->walk - 1] : NULL;
 }
 
 static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
@@ -208,8 +223,48 @@ static int add_vma(struct symbolizer *k, const struct mp_hdr *rec, const char *p
 		k->code = code;
 		k->cap_code = cap;
 	}
-	k->code[k->nr_code++] = (struct code){.space = rec->space, .ev = *v, .path = path};
+	k->code[k->nr_code++] =
+		(struct code){.space = rec->space, .seq = rec->seq, .ev = *v, .path = path};
 	return 0;
+}
+
+static int add_change(struct symbolizer *k, const struct mp_hdr *rec)
+{
+	const struct mp_ev_map *m = trace_body(rec, map);
+	struct space *s = space_of(k, rec->space);
+	struct change *more;
+
+	if (!s || m->kind != MP_MAP_MMAP || !(m->prot & PROT_EXEC) || m->flags & MAP_ANONYMOUS)
+		return 0;
+	more = realloc(s->changes, (s->nr_changes + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	s->changes = more;
+	more[s->nr_changes++] = (struct change){.start = m->start, .end = m->end, .seq = rec->seq};
+	return 0;
+}
+
+/* The latest change of what lies at addr, NULL: none was seen. */
+static const struct change *last_change(const struct space *s, u64 addr)
+{
+	const struct change *last = NULL;
+	u32 i;
+
+	for (i = 0; i < s->nr_changes; i++)
+		if (addr >= s->changes[i].start && addr < s->changes[i].end &&
+		    (!last || s->changes[i].seq > last->seq))
+			last = &s->changes[i];
+	return last;
+}
+
+static void see_changes(struct space *s, const struct code *c)
+{
+	u32 i;
+
+	for (i = 0; i < s->nr_changes; i++)
+		s->changes[i].seen |= s->changes[i].seq <= c->seq &&
+				      s->changes[i].start < c->ev.end &&
+				      c->ev.start < s->changes[i].end;
 }
 
 static int by_place(const void *a, const void *b)
@@ -220,7 +275,9 @@ static int by_place(const void *a, const void *b)
 		return x->space < y->space ? -1 : 1;
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
-	return y->is_return - x->is_return;
+	return y->is_return - x->is_return ? y->is_return - x->is_return
+	       : x->seq < y->seq	   ? -1
+					   : x->seq > y->seq;
 }
 
 int symbolizer_feed(struct symbolizer *k, const struct mp_hdr *rec, const char *path)
@@ -231,6 +288,8 @@ int symbolizer_feed(struct symbolizer *k, const struct mp_hdr *rec, const char *
 		return add_space(k, rec);
 	if (rec->type == MP_EV_SPACE_END)
 		leave_space(k, rec->space);
+	if (rec->type == MP_EV_MAP)
+		return add_change(k, rec);
 	return rec->type == MP_EV_VMA ? add_vma(k, rec, path) : 0;
 }
 
@@ -300,6 +359,8 @@ static int map_all(struct symbolizer *k)
 
 		if (!s || s->id != c->space)
 			s = space_of(k, c->space);
+		if (s)
+			see_changes(s, c);
 		mapped = s ? is_mapped(k, s, &c->ev) : 1;
 		err = mapped < 0 ? mapped : mapped ? 0 : map_one(k, s, c);
 	}
@@ -307,7 +368,7 @@ static int map_all(struct symbolizer *k)
 	return err;
 }
 
-static int write_frame(struct trace_writer *w, u32 space, u64 addr, const struct sym_frame *f,
+static int write_frame(struct trace_writer *w, const struct place *at, const struct sym_frame *f,
 		       u32 frame)
 {
 	struct {
@@ -321,8 +382,9 @@ static int write_frame(struct trace_writer *w, u32 space, u64 addr, const struct
 		return (int)(fn < 0 ? fn : mod < 0 ? mod : id < 0 ? id : file);
 	rec.hdr.type = MP_EV_SYMBOL;
 	rec.hdr.size = sizeof(rec);
-	rec.hdr.space = space;
-	rec.ev.addr = addr;
+	rec.hdr.space = at->space;
+	rec.ev.addr = at->addr;
+	rec.ev.since = at->seq;
 	rec.ev.offset = f->offset;
 	rec.ev.function = (u32)fn;
 	rec.ev.module = (u32)mod;
@@ -340,7 +402,7 @@ static int write_place(void *ctx, size_t i, const struct sym_frame *frames, int 
 	int j, err = 0;
 
 	for (j = 0; j < n && !err; j++)
-		err = write_frame(k->w, k->places[i].space, k->places[i].addr, &frames[j], frame);
+		err = write_frame(k->w, &k->places[i], &frames[j], frame);
 	return err;
 }
 
@@ -374,11 +436,17 @@ static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
 	for (i = 0; i < k->nr; i++) {
 		struct place *at = &k->places[i];
 		struct space *s = space_of(k, at->space);
+		const struct change *last = s ? last_change(s, at->addr) : NULL;
 
+		/* Other code then, or which is not known: nobody's name is given. */
+		if (last && (!last->seen || at->seq < last->seq))
+			continue;
+		at->seq = last ? last->seq : 0; /* names hold from here on */
 		if (!s || !sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
 			continue;
 		/* A pc and a return address may be the same number. */
-		if (first_time(k, at->space, key_of(KEY_NAMED, at->space, at->addr)) <= 0)
+		if (first_time(k, at->space,
+			       key_of(KEY_NAMED, at->space, mix(at->addr, at->seq))) <= 0)
 			continue;
 		names[nr].space = s->sym;
 		names[nr].addr = at->addr;
@@ -424,6 +492,7 @@ static int forget_ended(struct symbolizer *k)
 	k->seen = set;
 	for (i = n = 0; i < k->nr_spaces; i++) {
 		if (is_over(&k->spaces[i])) {
+			free(k->spaces[i].changes);
 			sym_space_free(&k->spaces[i].sym);
 			continue;
 		}
@@ -463,8 +532,10 @@ void symbolizer_free(struct symbolizer **kp)
 
 	if (!k)
 		return;
-	for (i = 0; i < k->nr_spaces; i++)
+	for (i = 0; i < k->nr_spaces; i++) {
+		free(k->spaces[i].changes);
 		sym_space_free(&k->spaces[i].sym);
+	}
 	modules_release(&k->mods);
 	free(k->spaces);
 	free(k->places);

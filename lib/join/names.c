@@ -163,19 +163,45 @@ static struct frame *add_frame(struct replay *p, struct row *row)
 	return f;
 }
 
-/* All frames of one pc, inlined ones first. Returns its enum mp_frame. */
-static u32 add_pc(struct replay *p, const struct name_index *ix, struct row *row, u32 space, u64 pc)
+static const struct mp_ev_symbol *symbol_of(const struct name_index *ix, size_t at, u32 space,
+					    u64 pc)
 {
+	const struct mp_ev_symbol *sym;
+
+	if (at >= ix->nr_symbols || ix->symbols[at]->space != space)
+		return NULL;
+	sym = trace_body(ix->symbols[at], symbol);
+	return sym->addr == pc ? sym : NULL;
+}
+
+/* Of the code that lay there when the stack was seen. */
+static u64 latest_before(const struct name_index *ix, size_t at, u32 space, u64 pc, u64 seq)
+{
+	const struct mp_ev_symbol *sym;
+	u64 since = 0;
+
+	for (; (sym = symbol_of(ix, at, space, pc)); at++)
+		if (sym->since <= seq && sym->since > since)
+			since = sym->since;
+	return since;
+}
+
+/* All frames of one pc of a stack, inlined ones first. Returns its enum mp_frame. */
+static u32 add_pc(struct replay *p, const struct name_index *ix, struct row *row,
+		  const struct mp_hdr *stack, u64 pc)
+{
+	u32 space = stack->space;
 	size_t at = first_symbol(ix, space, pc);
+	u64 since = latest_before(ix, at, space, pc, stack->seq);
+	const struct mp_ev_symbol *sym;
 	u32 kind = MP_FRAME_UNKNOWN;
 	struct frame *f;
 	int n = 0;
 
-	for (; at < ix->nr_symbols && ix->symbols[at]->space == space; at++, n++) {
-		const struct mp_ev_symbol *sym = trace_body(ix->symbols[at], symbol);
-
-		if (sym->addr != pc)
-			break;
+	for (; (sym = symbol_of(ix, at, space, pc)); at++) {
+		if (sym->since != since)
+			continue;
+		n++;
 		f = add_frame(p, row);
 		if (!f)
 			return kind;
@@ -217,9 +243,9 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 
 	for (i = 0; ev && i < ev->n && !p->err; i++) {
 		/* A forked child shows its parent's stack, named in the parent's space. */
-		kind = add_pc(p, ix, row, rec->space, pc[i]);
+		kind = add_pc(p, ix, row, rec, pc[i]);
 		if (!i && kind == MP_FRAME_TOP && ev->raw >= 8 && pc[ev->n])
-			kind = add_pc(p, ix, row, rec->space, pc[ev->n]);
+			kind = add_pc(p, ix, row, rec, pc[ev->n]);
 		if (by_fp(ev, i) && (kind == MP_FRAME_TOP || kind == MP_FRAME_HIDDEN))
 			add_gap(p, row);
 	}
