@@ -96,6 +96,7 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 #define S_IFREG	     0100000
 #define TMPFS_MAGIC  0x01021994
 #define VM_HUGETLB   0x400000ul
+#define VM_NOT_COW   (0x8ul | 0x400ul | 0x10000000ul) /* SHARED, PFNMAP, MIXEDMAP */
 
 #define PTE_PRESENT  (1ull << 0)
 #define PTE_WRITE    (1ull << 1)
@@ -160,7 +161,8 @@ struct walk {
 	u64 plain_next; /* where a run of plain pages goes on; 0: the run is of another kind */
 	u64 node_start, node_end; /* frames of the node the run is on */
 	u64 giant; /* the PUD leaf just met, in a hugetlb VMA */
-	u32 first, full, flags, tries, hugetlb;
+	u32 first, last, full, flags, tries, hugetlb;
+	u32 cow; /* in this VMA what may be written is nobody else's */
 };
 static struct walk w = {};
 static struct mp_walk_table walk_table = {}; /* the one being decoded */
@@ -203,7 +205,7 @@ static __always_inline u32 node_of(u64 pfn)
 			w.node_end = cfg_nodes[i].end_pfn;
 			return cfg_nodes[i].node;
 		}
-	w.node_end = 0;
+	w.node_start = w.node_end = 0;
 	return ~0u;
 }
 
@@ -295,21 +297,29 @@ static __always_inline void add_frame(u64 addr, u64 pfn, u32 flags)
 	w.plain_next = flags == MP_PAGE_RESIDENT && mapcount == 1 ? addr + MP_PAGE_SIZE : 0;
 }
 
+/* A small anonymous page that nobody else maps, by its struct page. */
+static __always_inline int is_plain(u64 pfn)
+{
+	u64 page = cfg_vmemmap + pfn * (u64)bpf_core_type_size(struct page);
+
+	return !(compound_word(page) & 1) && (PAGE_FIELD(page, mapping) & 3) == 1 &&
+	       !(u32)PAGE_FIELD(page, _mapcount) &&
+	       !(word(page) >> bpf_core_enum_value(enum pageflags___walk, PG_head) & 1);
+}
+
 /* Most pages: private, small, anonymous, like the one before. Says what add_frame would, in fewer
- * steps. */
+ * steps: fork, KSM and the page cache all leave a private mapping its pages write-protected, so one
+ * that may be written is anonymous and its own, and its struct page need not be touched. */
 static __always_inline int add_plain(u64 addr, u64 pte)
 {
-	u64 pfn, page;
+	u64 pfn;
 
 	if (addr != w.plain_next || w.flags || (pte & (PTE_PRESENT | PTE_SPECIAL)) != PTE_PRESENT)
 		return 0;
 	pfn = (pte & cfg_frame_mask) >> PAGE_SHIFT;
 	if (pfn < w.node_start || pfn >= w.node_end)
 		return 0;
-	page = cfg_vmemmap + pfn * (u64)bpf_core_type_size(struct page);
-	if (compound_word(page) & 1 || (PAGE_FIELD(page, mapping) & 3) != 1 ||
-	    (u32)PAGE_FIELD(page, _mapcount) ||
-	    word(page) >> bpf_core_enum_value(enum pageflags___walk, PG_head) & 1)
+	if (!(w.cow && pte & PTE_WRITE) && !is_plain(pfn))
 		return 0;
 	w.run.pages++;
 	w.plain_next = addr + MP_PAGE_SIZE;
@@ -328,9 +338,32 @@ static __always_inline void add_absent(u64 addr, u64 pte)
 		add_frame(addr, offset & SWP_PFN_MASK, MP_PAGE_MIGRATING | w.flags);
 }
 
-static long decode_pte(u32 i, void *ctx)
+/* Eight of them at once, without a look at the rest of the state for each. */
+static __always_inline int add_eight(u64 at)
 {
-	u64 addr, pte, at = w.first + i;
+	u64 all = ~0ull, any = 0, pte, nodes = w.node_end - w.node_start;
+	u32 k, strange = 0;
+
+	if (w.base + (at << PAGE_SHIFT) != w.plain_next || w.flags || !w.cow)
+		return 0;
+	for (k = 0; k < 8; k++) {
+		pte = walk_table.e[(at + k) & 511];
+		all &= pte;
+		any |= pte;
+		strange |= ((pte & cfg_frame_mask) >> PAGE_SHIFT) - w.node_start >= nodes;
+	}
+	if (strange || (all & (PTE_PRESENT | PTE_WRITE)) != (PTE_PRESENT | PTE_WRITE) ||
+	    any & PTE_SPECIAL)
+		return 0;
+	w.run.pages += 8;
+	w.plain_next += 8 * MP_PAGE_SIZE;
+	return 1;
+}
+
+/* Not static: the verifier checks it once, not for each of its eight calls. */
+__noinline int decode_pte(u64 at)
+{
+	u64 addr, pte;
 
 	pte = walk_table.e[at & 511];
 	if (!pte)
@@ -344,6 +377,20 @@ static long decode_pte(u32 i, void *ctx)
 		add(addr, leaf_frame(pte, PAGE_SHIFT), MP_WALK_ASK, 1, ~0u);
 	else
 		add_frame(addr, leaf_frame(pte, PAGE_SHIFT), w.flags);
+	return 0;
+}
+
+/* Entries come in eights from a multiple of eight on, of which the first and the last may reach out
+ * of the range. */
+static long decode_eight(u32 i, void *ctx)
+{
+	u32 at = (w.first & ~7u) + 8 * i, k;
+
+	if (at >= w.first && at + 8 <= w.last && add_eight(at))
+		return 0;
+	for (k = at; k < at + 8; k++)
+		if (k >= w.first && k < w.last)
+			decode_pte(k);
 	return 0;
 }
 
@@ -392,7 +439,8 @@ static __always_inline int small_pages(u64 pmd_at, u64 pmd, u32 pages)
 	w.flags = w.tries > 3 ? MP_PAGE_RACING : 0;
 	w.tries = 0;
 	walk_tables++;
-	bpf_loop(pages, decode_pte, NULL, 0);
+	w.last = w.first + pages;
+	bpf_loop((w.last + 7) / 8 - w.first / 8, decode_eight, NULL, 0);
 	return 1;
 }
 
@@ -523,6 +571,7 @@ int walk_pass(struct bpf_iter__task_vma *ctx)
 	v->nr_runs = 0;
 	shmem_of(v, vma);
 	w.hugetlb = v->vm_flags & VM_HUGETLB ? 1 : 0;
+	w.cow = !(v->vm_flags & VM_NOT_COW);
 	w.giant = 0;
 	w.full = 0;
 	w.tries = 0;

@@ -228,12 +228,13 @@ static void say_cost(const struct recorder *r)
 	getrusage(RUSAGE_SELF, &self);
 	fprintf(stderr,
 		"memprov: cost: BPF maps %llu KiB, recorder %llu KiB and %.2f s of a core, "
-		"last picture %.1f ms for %llu MiB resident\n",
+		"last picture %.1f ms for %llu MiB resident, walk %.1f ms, lock %.2f ms\n",
 		(unsigned long long)recorder_map_bytes(r) / 1024, own_kib(),
 		(double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec) +
 			(double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec) / 1e6,
 		(double)recorder_picture_ns(r) / 1e6,
-		(unsigned long long)recorder_resident(r) >> 20);
+		(unsigned long long)recorder_resident(r) >> 20, (double)recorder_walk_ns(r) / 1e6,
+		(double)recorder_hold_ns(r) / 1e6);
 }
 
 /* Time that is in no -w, and what took it. */

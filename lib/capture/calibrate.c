@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -327,6 +329,47 @@ static int prove_shared(struct pagewalk *w, char *msg, size_t len)
 	return err;
 }
 
+/* Pages that a child shares, and of them some that were written since: alone, in eights, and in a
+ * row. What may be written must be nobody else's: the walk counts on it. */
+static int prove_forked(struct pagewalk *w, char *msg, size_t len)
+{
+	u32 want[64], i;
+	u8 *at = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err = -errno, end[2];
+	pid_t child;
+	char c;
+
+	if (at == MAP_FAILED)
+		return err;
+	madvise(at, 64 * PAGE, MADV_NOHUGEPAGE);
+	for (i = 0; i < 64; i++) {
+		at[i * PAGE] = 1;
+		want[i] = MP_PAGE_RESIDENT;
+	}
+	if (pipe2(end, O_CLOEXEC)) {
+		err = -errno;
+		munmap(at, 64 * PAGE);
+		return err;
+	}
+	child = fork();
+	err = child < 0 ? -errno : 0;
+	if (!child) {
+		close(end[1]);
+		_exit((int)read(end[0], &c, 1));
+	}
+	for (i = 0; i < 64; i++)
+		if (i < 16 || i >= 48 || i % 3 == 0)
+			at[i * PAGE] = 2;
+	if (!err)
+		err = agree(w, at, 64, want, msg, len);
+	close(end[0]);
+	close(end[1]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	munmap(at, 64 * PAGE);
+	return err;
+}
+
 /* Huge pages where the kernel grants them: one whole, one with a hole, two without access; small
  * pages elsewhere. */
 static int prove_huge(struct pagewalk *w, char *msg, size_t len)
@@ -372,6 +415,8 @@ int calibration_prove(struct pagewalk *w, char *msg, size_t len)
 
 	if (!err)
 		err = prove_shared(w, msg, len);
+	if (!err)
+		err = prove_forked(w, msg, len);
 	if (!err)
 		err = prove_huge(w, msg, len);
 	return err;

@@ -15,7 +15,7 @@ struct picture {
 	const struct snapshot_env *env;
 	u32 space, walk;
 	u64 from, to; /* only what lies in [from, to) is walked */
-	u64 time_ns, seq_now, resident, hold_ns;
+	u64 time_ns, seq_now, resident, walk_ns, hold_ns;
 	u64 chunk_at; /* offset of the open CHUNK */
 	struct {
 		u64 start, pfn;

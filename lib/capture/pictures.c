@@ -21,7 +21,7 @@ struct pictures {
 	struct shot *shots;
 	u32 nr_shots, cap_shots;
 	u32 round; /* walk number */
-	u64 cost_ns, resident;
+	u64 cost_ns, walk_ns, hold_ns, resident; /* of the latest round */
 	pid_t refused_pid; /* the first of them */
 	u32 refused;
 	void (*each)(void *ctx);
@@ -130,6 +130,9 @@ static int take(void *ctx, pid_t pid, u32 space)
 	s->shot = shot;
 	p->resident += snapshot_resident(shot);
 	p->cost_ns += snapshot_cost_ns(shot);
+	p->walk_ns += snapshot_walk_ns(shot);
+	if (snapshot_hold_ns(shot) > p->hold_ns)
+		p->hold_ns = snapshot_hold_ns(shot);
 	if (p->each)
 		p->each(p->each_ctx);
 	/* Of many processes, those that wait for theirs fill the rings. */
@@ -152,7 +155,7 @@ int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx)
 	int err = 0;
 
 	p->round++;
-	p->cost_ns = p->resident = 0;
+	p->cost_ns = p->walk_ns = p->hold_ns = p->resident = 0;
 	p->each = each;
 	p->each_ctx = ctx;
 	if (p->o.group)
@@ -208,6 +211,16 @@ unsigned int pictures_refused(const struct pictures *p, pid_t *ret_first)
 u64 pictures_cost_ns(const struct pictures *p)
 {
 	return p->cost_ns;
+}
+
+u64 pictures_walk_ns(const struct pictures *p)
+{
+	return p->walk_ns;
+}
+
+u64 pictures_hold_ns(const struct pictures *p)
+{
+	return p->hold_ns;
 }
 
 u64 pictures_resident(const struct pictures *p)

@@ -36,6 +36,8 @@ unsigned int pictures_spaces(const struct pictures *p); /* that have had one */
 unsigned int pictures_refused(const struct pictures *p, pid_t *ret_first);
 /* Of the latest round. */
 u64 pictures_cost_ns(const struct pictures *p);
+u64 pictures_walk_ns(const struct pictures *p); /* CPU time of reading the pages, once */
+u64 pictures_hold_ns(const struct pictures *p); /* longest hold of the mmap lock; 0: pagemap */
 u64 pictures_resident(const struct pictures *p); /* bytes */
 void pictures_free(struct pictures **p);
 

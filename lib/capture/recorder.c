@@ -594,6 +594,16 @@ u64 recorder_picture_ns(const struct recorder *r)
 	return pictures_cost_ns(r->pictures);
 }
 
+u64 recorder_walk_ns(const struct recorder *r)
+{
+	return pictures_walk_ns(r->pictures);
+}
+
+u64 recorder_hold_ns(const struct recorder *r)
+{
+	return pictures_hold_ns(r->pictures);
+}
+
 u64 recorder_first_ns(const struct recorder *r)
 {
 	return r->first_ns;

@@ -68,6 +68,8 @@ u64 recorder_events(const struct recorder *r);
 u64 recorder_lost(const struct recorder *r);
 u64 recorder_map_bytes(const struct recorder *r); /* kernel memory of the BPF maps */
 u64 recorder_picture_ns(const struct recorder *r); /* time of the latest picture of all targets */
+u64 recorder_walk_ns(const struct recorder *r); /* CPU time of reading the pages */
+u64 recorder_hold_ns(const struct recorder *r); /* longest hold of the mmap lock; 0: pagemap */
 /* What was not recording: the pictures before and after it, and naming the stacks. */
 u64 recorder_first_ns(const struct recorder *r);
 u64 recorder_last_ns(const struct recorder *r);

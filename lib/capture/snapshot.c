@@ -155,10 +155,15 @@ static int same(const struct picture *a, const struct picture *b)
 
 static int walk_once(struct picture *p, pid_t tid)
 {
+	u64 began = thread_ns();
+	int err;
+
 	p->len = 0;
 	p->resident = 0;
 	p->run.pages = 0;
-	return p->env->walker ? walk_by_tables(p, tid) : walk_by_pagemap(p, tid);
+	err = p->env->walker ? walk_by_tables(p, tid) : walk_by_pagemap(p, tid);
+	p->walk_ns = thread_ns() - began;
+	return err;
 }
 
 /* Of a target whose threads are all stopped two walks must agree: others may still reclaim, migrate
@@ -217,6 +222,8 @@ static int take(struct picture *p, pid_t pid, pid_t tid)
 		at += hdr.size;
 	}
 	p->resident = pages.resident;
+	p->walk_ns = pages.walk_ns;
+	p->hold_ns = pages.hold_ns;
 	free(pages.recs);
 	p->seq_now = p->env->seq(p->env->ctx);
 	p->time_ns = now_ns();
@@ -259,6 +266,16 @@ int snapshot_take(const struct snapshot_env *env, pid_t pid, u32 space, u32 walk
 u64 snapshot_cost_ns(const struct snapshot *s)
 {
 	return s->end_ns - s->begin_ns;
+}
+
+u64 snapshot_walk_ns(const struct snapshot *s)
+{
+	return s->p.walk_ns;
+}
+
+u64 snapshot_hold_ns(const struct snapshot *s)
+{
+	return s->p.hold_ns;
 }
 
 u64 snapshot_time_ns(const struct snapshot *s)

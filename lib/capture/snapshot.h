@@ -35,6 +35,8 @@ pid_t snapshot_thread(pid_t pid);
 int snapshot_take(const struct snapshot_env *env, pid_t pid, u32 space, u32 walk_id,
 		  struct snapshot **ret_s);
 u64 snapshot_cost_ns(const struct snapshot *s);
+u64 snapshot_walk_ns(const struct snapshot *s); /* CPU time of reading the pages, once */
+u64 snapshot_hold_ns(const struct snapshot *s); /* longest hold of the mmap lock; 0: pagemap */
 u64 snapshot_time_ns(const struct snapshot *s);
 u64 snapshot_resident(const struct snapshot *s); /* bytes */
 int snapshot_write(const struct snapshot *s, struct trace_writer *w);
