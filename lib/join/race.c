@@ -97,37 +97,75 @@ static int add_birth(struct replay *p, u64 start, u64 end, u64 entry, u32 origin
 		return -ENOMEM;
 	p->births = b;
 	b += p->nr_births++;
-	*b = (struct birth){.start = start, .end = end, .origin = origin, .from = from};
+	*b = (struct birth){
+		.start = start, .end = end, .origin = origin, .from = from, .order = p->nr_births};
 	for (i = 0; i < p->nr_chunks; i++)
 		if (start < p->chunks[i].end && end > p->chunks[i].start)
 			b->seen |= entry <= p->chunks[i].seq_end;
 	return 0;
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct birth *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void sort_births(struct replay *p)
+{
+	u64 reach = 0;
+	u32 i;
+
+	if (p->nr_births)
+		qsort(p->births, p->nr_births, sizeof(*p->births), by_start);
+	for (i = 0; i < p->nr_births; i++) {
+		reach = p->births[i].end > reach ? p->births[i].end : reach;
+		p->births[i].reach = reach;
+	}
+}
+
+/* How many begin below addr. */
+static u32 births_below(const struct replay *p, u64 addr)
+{
+	u32 lo = 0, hi = p->nr_births, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->births[mid].start < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Of several calls the first one counts. */
 u32 born_meanwhile(const struct replay *p, u32 space, u64 start, u64 end)
 {
-	const struct birth *b = p->births;
+	u32 i = births_below(p, start + 1), first = ~0u, origin = 0;
 	struct ledger_interval iv;
 
-	for (; b < p->births + p->nr_births; b++) {
-		if (!b->seen || b->start > start || b->end < end)
+	for (; i && p->births[i - 1].reach >= end; i--) {
+		const struct birth *b = &p->births[i - 1];
+
+		if (!b->seen || b->end < end || b->order > first)
 			continue;
-		if (b->origin)
-			return b->origin;
-		if (ledger_find(p->ledger, space, b->from + (start - b->start), &iv))
-			return iv.origin;
+		if (!b->origin && !ledger_find(p->ledger, space, b->from + (start - b->start), &iv))
+			continue;
+		first = b->order;
+		origin = b->origin ? b->origin : iv.origin;
 	}
-	return 0;
+	return origin;
 }
 
 int born_late(const struct replay *p, u64 start, u64 end)
 {
-	u32 i;
+	u32 n = births_below(p, end);
 
-	for (i = 0; i < p->nr_births; i++)
-		if (p->births[i].start < end && start < p->births[i].end)
-			return 1;
-	return 0;
+	return n && p->births[n - 1].reach > start;
 }
 
 /* A call may have taken effect on either side of the moment a page was read. One that entered
@@ -266,6 +304,7 @@ int find_races(struct replay *p, size_t i)
 	     k++)
 		if (p->pending.items[p->calls[k].item].seq > begin)
 			err = race_of(p, replay_rec(p, p->calls[k].item), end);
+	sort_births(p);
 	return err;
 }
 

@@ -55,6 +55,8 @@ struct birth {
 	u32 origin; /* 0: moved from .from on, the bytes keep theirs */
 	u64 from;
 	int seen; /* before its part of the picture was all read */
+	u32 order; /* of the calls; the array is by start */
+	u64 reach; /* highest end among this one and those in front of it */
 };
 
 /* A range whose munmap has entered and not returned: the ledger has dropped it, a picture may still
