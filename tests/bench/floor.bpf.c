@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * Empty programs at the three tracepoints that a fault passes: below their cost no collector that
- * uses these comes, whatever it does. */
+ * Empty programs at the three tracepoints that a fault passes and the two of a system call: below
+ * their cost no collector that uses these comes, whatever it does. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -19,6 +19,18 @@ int BPF_PROG(empty_alloc)
 
 SEC("tp_btf/rss_stat")
 int BPF_PROG(empty_rss)
+{
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(empty_enter)
+{
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(empty_exit)
 {
 	return 0;
 }
