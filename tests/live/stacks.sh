@@ -188,10 +188,11 @@ if have rg; then
 	whole rg
 	exec {hay}>&-
 	drop "$pid"
-	background bash -c "while :; do cat '$memprov'; done | exec rg -a -c '(foo|bar)\w+\d+x'"
+	background bash -c "while cat '$memprov'; do :; done | rg -a -c '(foo|bar)\w+\d+x'"
 	shell=$pid
 	pid=$(pgrep -P "$shell" -x rg)
 	like_eu_stack rg
+	kill "$pid" # and with it the shell, which has nobody to write to
 	drop "$shell"
 fi
 
