@@ -46,6 +46,53 @@ int columns_list(void)
 	return 0;
 }
 
+/* The first that a recording has is sorted by. */
+static const struct {
+	const char *name, *columns;
+} views[] = {
+	{"growth", "grown,resident,reserved,touched,faulted,live"},
+	{"waste", "resident,reserved,live,freed,slack,padding,cold,thp,swapped"},
+	{"pressure", "charged,resident,swapped,refaulted,reclaimed,faults,major-faults,stall"},
+	{"numa", "resident,node0,node1,node2,node3,node4,node5,node6,node7,migrated,remote"},
+};
+
+const char *columns_view_name(int n)
+{
+	return n >= 0 && n < (int)(sizeof(views) / sizeof(views[0])) ? views[n].name : NULL;
+}
+
+static int add_column(const struct report *r, const char *name, int *ret, int n)
+{
+	const char *near;
+	int c = cost_find(name, &near), at = c < 0 || !out_has(r, c) ? -1 : 0;
+
+	/* A column that is nothing everywhere tells nothing, but for the first. */
+	if (at < 0 || (n && !cost_value(&r->total[c]) && !r->total[c].open))
+		return n;
+	ret[n] = c;
+	return n + 1;
+}
+
+int columns_view(const char *verb, const struct report *r, const char *view, int *ret)
+{
+	char copy[128], *name, *save;
+	int v, n = 0;
+
+	for (v = 0; columns_view_name(v) && strcmp(view, views[v].name); v++)
+		;
+	if (!columns_view_name(v)) {
+		misuse(verb, "--view %s: growth, waste, pressure or numa", view);
+		return -1;
+	}
+	snprintf(copy, sizeof(copy), "%s", views[v].columns);
+	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		n = add_column(r, name, ret, n);
+	if (!n)
+		ret[n++] = COST_RESIDENT;
+	ret[n] = -1;
+	return ret[0];
+}
+
 void columns_seen(const struct report *r, int *ret)
 {
 	int c, n = 0;

@@ -11,6 +11,11 @@ int columns_pick(const char *verb, const char *list, int by, int *ret);
 /* Those of which the report has evidence, all of them. */
 struct report;
 void columns_seen(const struct report *r, int *ret);
+/* The columns of a view ("growth", ...) that are there and have evidence, into ret as above.
+ * Returns the one to sort by, -1 after a message. */
+int columns_view(const char *verb, const struct report *r, const char *view, int *ret);
+/* A view's name by number from 0 on, NULL behind the last. */
+const char *columns_view_name(int n);
 /* All there are, on stdout. Returns 0. */
 int columns_list(void);
 

@@ -10,27 +10,51 @@
 #include "cmd/args.h"
 #include "cmd/cmd.h"
 #include "cmd/columns.h"
-#include "lib/join/join.h"
+#include "lib/join/filter.h"
 #include "lib/out/out.h"
 
 struct options {
-	const char *input, *by, *columns, *group, *format, *why, *output;
+	const char *input, *by, *columns, *group, *format, *why, *output, *view, *filter, *evidence;
+	struct filter *rows_of;
+	enum evidence weakest;
 	enum owner_mode owner;
-	int bytes;
+	int bytes, children;
 	unsigned int rows;
 };
+
+static int take_filter(struct options *o, const char *text)
+{
+	char msg[256];
+	int err;
+
+	filter_free(&o->rows_of);
+	err = filter_parse(text, &o->rows_of, msg, sizeof(msg));
+	if (err == -ENOMEM)
+		return fail("report", "out of memory");
+	o->filter = text;
+	return err ? misuse("report", "--filter %s: %s", text, msg) : 0;
+}
 
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"by", required_argument, NULL, 's'},	  {"columns", required_argument, NULL, 'c'},
-		{"group", required_argument, NULL, 'g'},  {"owner", required_argument, NULL, 'w'},
-		{"why", required_argument, NULL, 'y'},	  {"rows", required_argument, NULL, 'r'},
-		{"bytes", no_argument, NULL, 'b'},	  {"format", required_argument, NULL, 'f'},
-		{"output", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
+		{"by", required_argument, NULL, 's'},
+		{"columns", required_argument, NULL, 'c'},
+		{"group", required_argument, NULL, 'g'},
+		{"owner", required_argument, NULL, 'w'},
+		{"why", required_argument, NULL, 'y'},
+		{"rows", required_argument, NULL, 'r'},
+		{"bytes", no_argument, NULL, 'b'},
+		{"format", required_argument, NULL, 'f'},
+		{"output", required_argument, NULL, 'o'},
+		{"view", required_argument, NULL, 'V'},
+		{"filter", required_argument, NULL, 'F'},
+		{"evidence", required_argument, NULL, 'e'},
+		{"children", no_argument, NULL, 'C'},
+		{NULL, 0, NULL, 0},
 	};
 	unsigned long rows;
-	int c;
+	int c, status;
 
 	while ((c = getopt_long(argc, argv, "i:s:o:", longs, NULL)) != -1) {
 		switch (c) {
@@ -68,6 +92,23 @@ static int parse(struct options *o, int argc, char **argv)
 		case 'o':
 			o->output = optarg;
 			break;
+		case 'V':
+			o->view = optarg;
+			break;
+		case 'C':
+			o->children = 1;
+			break;
+		case 'F':
+			status = take_filter(o, optarg);
+			if (status)
+				return status;
+			break;
+		case 'e':
+			if (evidence_parse(optarg, &o->weakest))
+				return misuse("report", "--evidence %s: exact, inferred or sampled",
+					      optarg);
+			o->evidence = optarg;
+			break;
 		default:
 			return usage(stderr, "report");
 		}
@@ -76,6 +117,8 @@ static int parse(struct options *o, int argc, char **argv)
 		return misuse("report",
 			      "--format %s: table, folded, json, csv, pprof, speedscope or html",
 			      o->format);
+	if (o->children && o->format && strcmp(o->format, "table"))
+		return misuse("report", "--children is a table: no --format %s", o->format);
 	if (argc - optind + (o->input != NULL) > 1)
 		return misuse("report", "one trace at a time; diff compares two");
 	if (optind < argc)
@@ -97,9 +140,13 @@ static void say_nothing_seen(const struct report *r, int column)
 		cost_columns[column].name);
 }
 
+static const struct out_format children = {"children", out_children, 0, 0};
+
 /* Into a pipe or file --by COLUMN means stacks of it. */
 static const struct out_format *format_of(const struct options *o)
 {
+	if (o->children)
+		return &children;
 	if (o->format)
 		return out_format_find(o->format);
 	return out_format_find(o->by && !o->why && (o->output || !isatty(1)) ? "folded" : "table");
@@ -151,48 +198,78 @@ static int check_column(const struct report *r, int column)
 		    cost_columns[column].name, absent, r->has_walk ? "resident" : "faulted");
 }
 
+/* Which columns are shown, into columns, and the one that is sorted by. 0, or the exit status. */
+static int choose_columns(const struct options *o, const struct report *r, int *columns, int *by)
+{
+	int wide = o->format && (!strcmp(o->format, "csv") || !strcmp(o->format, "html"));
+
+	/* Of a cgroup, what it is charged comes first: most of it may be in no process. */
+	if (!o->by && r->total[COST_CHARGED].known)
+		*by = COST_CHARGED;
+	if (o->view) {
+		int first = columns_view("report", r, o->view, columns);
+
+		if (first < 0)
+			return EXIT_USAGE;
+		if (!o->by)
+			*by = first;
+	} else if (wide && !o->columns) {
+		columns_seen(r, columns);
+	} else if (columns_pick("report", o->columns, *by, columns)) {
+		return 1;
+	}
+	return o->by || o->children ? check_column(r, *by) : 0;
+}
+
+/* The rows asked for, grouped and sorted, in the format asked for. */
+static int show(const struct options *o, struct report *r, struct out_opts *out)
+{
+	int status;
+
+	if (o->rows_of)
+		filter_report(o->rows_of, r);
+	if (o->evidence)
+		evidence_keep(r, o->weakest);
+	if (join_group(r, o->children ? "stack" : o->group))
+		return misuse("report", "--group %s: stack, function, mapping, file or process",
+			      o->group);
+	join_sort(r, out->column);
+	status = print(o, r, out);
+	return !status && r->lost ? EXIT_LOSS : status;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct options o = {.group = "stack", .rows = 40};
-	int columns[COST_MAX + 2], status, err, wide;
+	int columns[COST_MAX + 2], status, err;
 	struct report *r = NULL;
 	struct out_opts out = {.columns = columns};
 
 	status = parse(&o, argc, argv);
-	if (status)
-		return status;
-	out.column = columns_by("report", o.by);
-	if (out.column < 0)
-		return 1;
-	if (o.columns && !strcmp(o.columns, "help"))
+	if (!status) {
+		out.column = columns_by("report", o.by);
+		status = out.column < 0;
+	}
+	if (!status && o.columns && !strcmp(o.columns, "help")) {
+		filter_free(&o.rows_of);
 		return columns_list();
-	err = input_join(o.input, o.owner, &r);
-	if (err)
-		return fail_trace("report", o.input, err);
-	/* Of a cgroup, what it is charged comes first: most of it may be in no process. */
-	if (!o.by && r->total[COST_CHARGED].known)
-		out.column = COST_CHARGED;
-	wide = o.format && (!strcmp(o.format, "csv") || !strcmp(o.format, "html"));
-	if (wide && !o.columns)
-		columns_seen(r, columns);
-	else if (columns_pick("report", o.columns, out.column, columns))
-		status = 1;
-	if (status || (o.by && check_column(r, out.column))) {
-		join_free(&r);
-		return 1;
 	}
-	out.bytes = o.bytes;
-	out.rows = o.rows;
-	out.group = o.group;
-	if (join_group(r, o.group)) {
-		join_free(&r);
-		return misuse("report", "--group %s: stack, function, mapping, file or process",
-			      o.group);
+	if (!status) {
+		err = input_join(o.input, o.owner, &r);
+		if (err)
+			status = fail_trace("report", o.input, err);
 	}
-	join_sort(r, out.column);
-	status = print(&o, r, &out);
-	if (!status && r->lost)
-		status = EXIT_LOSS;
+	if (!status)
+		status = choose_columns(&o, r, columns, &out.column);
+	if (!status) {
+		out.bytes = o.bytes;
+		out.rows = o.rows;
+		out.group = o.group;
+		out.filter = o.filter;
+		out.evidence = o.evidence;
+		status = show(&o, r, &out);
+	}
 	join_free(&r);
+	filter_free(&o.rows_of);
 	return status;
 }

@@ -17,7 +17,9 @@ static const struct {
 	 "               [--user NAME] [--strict] [--dry-run] [-v]\n"},
 	{"report",
 	 "memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST|help]\n"
-	 "               [--group stack|function|mapping|file|process] [--owner auto|alloc|fault]\n"
+	 "               [--view growth|waste|pressure|numa] [--owner auto|alloc|fault]\n"
+	 "               [--group stack|function|mapping|file|process] [--children]\n"
+	 "               [--filter EXPR] [--evidence exact|inferred|sampled]\n"
 	 "               [--why ID] [--rows N] [--bytes] [-o OUT]\n"
 	 "               [--format table|folded|json|csv|pprof|speedscope|html]\n"},
 	{"top",

@@ -348,8 +348,7 @@ const char *diff_reason(const struct diff *d, int column, char *buf, size_t len)
 	return buf;
 }
 
-/* Factor of a suffix in a column's unit, 0 when it has no such suffix. */
-static double factor(const char *suffix, const char *unit)
+double unit_factor(const char *suffix, const char *unit)
 {
 	static const struct {
 		const char *unit, *suffix;
@@ -400,7 +399,7 @@ int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_ne
 	ret->column = cost_find(name, ret_near);
 	if (ret->column < 0)
 		return -ENOENT;
-	f = ret->percent ? 1 : factor(end, cost_columns[ret->column].unit);
+	f = ret->percent ? 1 : unit_factor(end, cost_columns[ret->column].unit);
 	ret->amount *= f;
 	return f > 0 ? 0 : -EINVAL;
 }

@@ -59,6 +59,8 @@ struct diff_value diff_sum(const struct report *r, int column);
 const char *diff_reason(const struct diff *d, int column, char *buf, size_t len);
 /* "COLUMN>+N%" or "COLUMN>+SIZE". -EINVAL malformed, -ENOENT no such column: then *ret_near. */
 int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_near);
+/* Factor of a suffix (K, MiB, ms) in a unit of cost_columns, 0 when it has no such suffix. */
+double unit_factor(const char *suffix, const char *unit);
 void diff_judge(const struct diff *d, struct diff_rule *rule);
 
 /* lib/out/diff.c: rows 0 prints all. */

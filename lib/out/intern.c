@@ -67,6 +67,13 @@ s64 intern(struct intern *t, const void *key, size_t len)
 	return t->n - 1;
 }
 
+s64 intern_find(const struct intern *t, const void *key, size_t len)
+{
+	u32 number = t->size ? *slot(t, key, len) : 0;
+
+	return number ? (s64)number - 1 : -ENOENT;
+}
+
 s64 intern_text(struct intern *t, const char *s)
 {
 	return intern(t, s, strlen(s));

@@ -19,6 +19,8 @@ struct intern {
  * grown. -ENOMEM. */
 s64 intern(struct intern *t, const void *key, size_t len);
 s64 intern_text(struct intern *t, const char *s);
+/* The number of a key that came before, else -ENOENT. */
+s64 intern_find(const struct intern *t, const void *key, size_t len);
 /* With a 0 behind it. */
 const char *intern_get(const struct intern *t, u32 n);
 void intern_free(struct intern *t);

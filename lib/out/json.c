@@ -238,9 +238,10 @@ int out_json(FILE *f, const struct report *r, const struct out_opts *o)
 	for (i = 0; i < r->nr_rows; i++)
 		json_array_append_new(rows, row_json(&r->rows[i]));
 	json_object_set_new(root, "schema", json_string("memprov-report/1"));
-	json_object_set_new(
-		root, "query",
-		json_pack("{s:s, s:s}", "by", cost_columns[o->column].name, "group", o->group));
+	json_object_set_new(root, "query",
+			    json_pack("{s:s, s:s, s:s?, s:s?}", "by", cost_columns[o->column].name,
+				      "group", o->group, "filter", o->filter, "evidence",
+				      o->evidence));
 	json_object_set_new(root, "columns", columns(r));
 	json_object_set_new(root, "recording", recording(r));
 	json_object_set_new(root, "recordings", json_pack("[o]", recording(r)));

@@ -18,6 +18,7 @@ struct out_opts {
 	int bytes; /* plain bytes instead of MiB */
 	unsigned int rows; /* 0 all */
 	const char *group;
+	const char *filter, *evidence; /* as they were asked for; NULL: all rows, all parts */
 };
 
 /* The recorded cgroup (memcg not NULL): lines of the contract screen, and recording.cgroups. */
@@ -25,6 +26,8 @@ void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_cgroups_json(const struct report *r);
 /* Bytes in words; good for the next fifteen calls. */
 const char *out_amount(const struct out_opts *o, s64 v);
+/* A value of a column in its unit; as good. */
+const char *out_number(const struct out_opts *o, int column, s64 v);
 
 /* owner.c: whose a row is and of what kind, to the end of the line: OUT_FRAMES of the program's
  * frames, innermost first, and what they called. lines: where in each function, too, to tell it
@@ -47,6 +50,8 @@ typedef int (*out_step)(void *ctx, const char *name, const struct frame *frame);
 int out_path(const struct row *row, int many, out_step step, void *ctx);
 
 /* -ENODATA: the report has nothing that the format could show. */
+/* Instead of the rows: functions with what they called, in one column. */
+int out_children(FILE *f, const struct report *r, const struct out_opts *o);
 int out_table(FILE *f, const struct report *r, const struct out_opts *o);
 int out_folded(FILE *f, const struct report *r, const struct out_opts *o);
 int out_json(FILE *f, const struct report *r, const struct out_opts *o);
@@ -64,6 +69,10 @@ struct out_format {
 };
 extern const struct out_format out_formats[]; /* a NULL name ends */
 const struct out_format *out_format_find(const char *name);
+/* Why a row is resident and what could be given back, as far as its numbers tell. */
+void out_sentence(FILE *f, const struct row *row, const struct out_opts *o);
+/* The owner of a row in a line: name or innermost functions, and its kind. */
+char *out_owner(const struct row *row);
 /* why.c: the chain of evidence behind the rows of an id, or of ID@PID: one process has an id once.
  * -ENOENT when there is none. */
 int out_why(FILE *f, const struct report *r, const char *id);

@@ -34,13 +34,27 @@ static void human(char *buf, size_t len, s64 v, const char *unit, int bytes, int
 	snprintf(buf, len, i ? "%s%.2f %s" : "%s%.0f %s", plus, d, suffix[i]);
 }
 
-const char *out_amount(const struct out_opts *o, s64 v)
+static char *next_buf(void)
 {
 	static char buf[16][32]; /* a line prints eleven */
 	static int turn;
-	char *b = buf[turn++ & 15];
 
-	human(b, sizeof(buf[0]), v, "B", o->bytes, 0);
+	return buf[turn++ & 15];
+}
+
+const char *out_amount(const struct out_opts *o, s64 v)
+{
+	char *b = next_buf();
+
+	human(b, 32, v, "B", o->bytes, 0);
+	return b;
+}
+
+const char *out_number(const struct out_opts *o, int column, s64 v)
+{
+	char *b = next_buf();
+
+	human(b, 32, v, cost_columns[column].unit, o->bytes, column == COST_GROWN);
 	return b;
 }
 
@@ -219,6 +233,27 @@ static void growth(FILE *f, const struct report *r, const struct out_opts *o)
 	fputc('\n', f);
 }
 
+/* Sums of the lines above are of everything. */
+static void choice(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	struct cost sum = {0};
+	size_t i;
+
+	for (i = 0; i < r->nr_rows; i++)
+		if (r->rows[i].cost[o->column].known)
+			sum.exact += cost_value(&r->rows[i].cost[o->column]);
+	if (o->filter)
+		fprintf(f, "  only rows with %s", o->filter);
+	if (o->evidence)
+		fprintf(f, "%s parts that are %s%s", o->filter ? ", of them" : "  only",
+			o->evidence, strcmp(o->evidence, "exact") ? " or better" : "");
+	if ((o->filter || o->evidence) && !strcmp(cost_columns[o->column].unit, "B"))
+		fprintf(f, ": %s %s of %s", cost_columns[o->column].name, out_amount(o, sum.exact),
+			out_amount(o, cost_value(&r->total[o->column])));
+	if (o->filter || o->evidence)
+		fputc('\n', f);
+}
+
 static void header(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	targets(f, r);
@@ -244,6 +279,7 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		fputs("  the file ends inside a block: the recorder was killed; all before it is "
 		      "whole\n",
 		      f);
+	choice(f, r, o);
 }
 
 char *out_contract(const struct report *r, const struct out_opts *o)
@@ -299,6 +335,23 @@ static void owner(FILE *f, const struct row *row, int lines)
 		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
 	else
 		out_owner(f, row, lines);
+}
+
+char *out_owner(const struct row *row)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	owner(f, row, 0);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	text[strcspn(text, "\n")] = 0;
+	return text;
 }
 
 static int is_zero(const struct row *row, const int *columns)

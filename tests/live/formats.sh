@@ -63,6 +63,35 @@ else
 	echo "note: SKIPPED, no chromium: the page was not opened"
 fi
 
+# A filter, what is exact, and what functions have with all they called.
+while read -r owner bytes; do
+	got=$("$memprov" report "$trace" --filter "function = $owner" --group process --format csv --columns resident | awk -F, 'NR > 1 { n += $7 } END { print n + 0 }')
+	[ "$got" = "$bytes" ] || fail "--filter function = $owner: $got, not $bytes"
+	for column in 2 4; do
+		got=$("$memprov" report "$trace" --children --bytes --rows 0 | awk -v f="$owner" -v c=$column '$5 == f { print $c + 0 }')
+		[ "${got:-0}" = "$bytes" ] || fail "--children: $owner has $got in field $column, not $bytes"
+	done
+done < <(owners)
+python3 - "$dir/json" <("$memprov" report "$trace" --evidence exact --format json) <<'END' || fail "--evidence exact is wrong"
+import json, sys
+
+whole, exact = (json.load(open(name, encoding="utf-8")) for name in sys.argv[1:])
+of = {r["id"]: r["costs"] for r in exact["rows"]}
+assert exact["query"]["evidence"] == "exact" and exact["totals"] == whole["totals"]
+for row in whole["rows"]:
+    for name, cost in row["costs"].items():
+        got, want = of[row["id"]][name], cost and cost.get("exact", 0)
+        assert (got["value"] if got else 0) == (want or 0), (row["id"], name, cost, got)
+        assert not got or "lo" not in got
+END
+for view in growth waste pressure numa; do
+	"$memprov" report "$trace" --view $view >"$dir/out" || fail "--view $view exits with $?"
+	grep -q "OWNER" "$dir/out" || fail "--view $view prints no rows"
+done
+grep -q "RESIDENT.*NODE0" "$dir/out" || fail "--view numa has no nodes"
+[ "$("$memprov" report "$trace" --children --bytes --rows 0 | awk '$5 == "main" { print $1 }')" != "" ] || fail "no percentage"
+echo "ok    filter, evidence, views, children"
+
 ! "$memprov" report --format nosuch "$trace" 2>"$dir/err" || fail "--format nosuch works"
 grep -q "^memprov: report: --format nosuch: table, folded, json, csv, pprof, speedscope or html" "$dir/err" || fail "no list of formats"
 says 1 "memprov: report: column grown is not additive: folded stacks cannot show it; use --format table" \
@@ -71,4 +100,11 @@ says 1 "memprov: report: cannot create $dir/no/such: No such file or directory" 
 	"$memprov" report --format html -o "$dir/no/such" "$trace"
 for format in csv pprof speedscope html; do
 	! "$memprov" report "$trace" --format $format >/dev/full 2>/dev/null || fail "--format $format fits on a full disk"
+done
+for wrong in "--view foo" "--evidence foo" "--filter foo" "--filter resident>" "--children --format csv"; do
+	got=0
+	# Words on purpose.
+	# shellcheck disable=SC2086
+	"$memprov" report $wrong "$trace" >/dev/null 2>"$dir/err" || got=$?
+	[ "$got" = 2 ] || fail "report $wrong exits with $got: $(cat "$dir/err")"
 done
