@@ -168,6 +168,13 @@ static int put_mark(void *ctx, const char *text, u64 *ret_time_ns)
 	return err ? err : trace_writer_flush(r->w);
 }
 
+int recorder_mark(struct recorder *r, const char *text)
+{
+	u64 at;
+
+	return put_mark(r, text, &at);
+}
+
 static int take_marks(struct recorder *r)
 {
 	return r->marks ? mark_poll(r->marks, put_mark, r) : 0;

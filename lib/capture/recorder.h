@@ -44,6 +44,8 @@ int recorder_picture(struct recorder *r);
 /* The losses so far, and the cgroup's figures as they are. Events numbered up to *ret_seq are in
  * the trace then, but for one that a stalled processor still holds. */
 int recorder_catch_up(struct recorder *r, u64 *ret_seq);
+/* A marker of the recorder's own. */
+int recorder_mark(struct recorder *r, const char *text);
 /* Last picture, detach, write what is left, name the stacks of the file at path (NULL: nobody
  * does), END. */
 int recorder_finish(struct recorder *r, const char *path);

@@ -17,6 +17,7 @@ struct out_opts {
 	const int *columns; /* shown, -1 ends */
 	int bytes; /* plain bytes instead of MiB */
 	unsigned int rows; /* 0 all */
+	int width; /* of the contract's lines, 0: as on paper */
 	const char *group;
 	const char *filter, *evidence; /* as they were asked for; NULL: all rows, all parts */
 };
@@ -71,8 +72,8 @@ extern const struct out_format out_formats[]; /* a NULL name ends */
 const struct out_format *out_format_find(const char *name);
 /* Why a row is resident and what could be given back, as far as its numbers tell. */
 void out_sentence(FILE *f, const struct row *row, const struct out_opts *o);
-/* The owner of a row in a line: name or innermost functions, and its kind. */
-char *out_owner(const struct row *row);
+/* The same as text, to be freed. */
+char *out_owner_text(const struct row *row);
 /* why.c: the chain of evidence behind the rows of an id, or of ID@PID: one process has an id once.
  * -ENOENT when there is none. */
 int out_why(FILE *f, const struct report *r, const char *id);

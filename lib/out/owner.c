@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Whose a row is, in a line: the frames of the program, and what it called to get there. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
 #include "lib/out/out.h"
 
 static void where(FILE *f, const struct frame *fr)
@@ -29,4 +32,21 @@ void out_owner(FILE *f, const struct row *row, int lines)
 	if (!row->name && from)
 		fprintf(f, " by %s", frame_label(&row->frames[from - 1], label, sizeof(label)));
 	fputs(")\n", f);
+}
+
+char *out_owner_text(const struct row *row)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	out_owner(f, row, 0);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	text[strcspn(text, "\n")] = 0;
+	return text;
 }

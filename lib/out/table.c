@@ -110,7 +110,7 @@ static void classes(FILE *f, const struct report *r, const struct out_opts *o)
 		n = snprintf(term, sizeof(term), " %s %s %s", sep,
 			     words[c] ? words[c] : mem_class_names[c],
 			     out_amount(o, cost_value(&r->classes[c])));
-		if (at + n > LINE_MAX_CHARS) {
+		if (at + n > (o->width ? o->width : LINE_MAX_CHARS)) {
 			fputs("\n     ", f);
 			at = 5;
 		}
@@ -335,23 +335,6 @@ static void owner(FILE *f, const struct row *row, int lines)
 		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
 	else
 		out_owner(f, row, lines);
-}
-
-char *out_owner(const struct row *row)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		return NULL;
-	owner(f, row, 0);
-	if (fclose(f)) {
-		free(text);
-		return NULL;
-	}
-	text[strcspn(text, "\n")] = 0;
-	return text;
 }
 
 static int is_zero(const struct row *row, const int *columns)

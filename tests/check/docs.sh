@@ -10,7 +10,7 @@ need() { # PAGE WORD WHAT
 		status=1
 	}
 }
-for opt in $(grep -ohE '\{"[a-z-]+", (required|no)_argument' cmd/*.[ch] | cut -d'"' -f2); do
+for opt in $(grep -ohE '\{"[a-z-]+", (required|no)_argument' cmd/*.[ch] cmd/*/*.[ch] | cut -d'"' -f2); do
 	need man/memprov.1 "--$opt" option
 done
 for col in $(sed -n 's/^MP_COST([A-Z0-9]*, *\([a-z0-9]*\),.*/\1/p' lib/join/cost.def); do

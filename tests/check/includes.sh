@@ -30,8 +30,8 @@ for file in lib/*/*.[ch]; do
 	done < <(sed -n 's/^#include "\([^"]*\/[^"]*\)"/\1/p' "$file")
 	case $area in capture) ;; *) ! grep -q '<bpf/' "$file" || bad "$file uses libbpf" ;; esac
 done
-grep -l 'jansson.h' lib/*/*.[ch] cmd/*.c | grep -v '^lib/out/' && bad "jansson outside lib/out"
-for header in lib/*/*.h cmd/*.h; do
+grep -l 'jansson.h' lib/*/*.[ch] cmd/*.c cmd/*/*.c | grep -v '^lib/out/' && bad "jansson outside lib/out"
+for header in lib/*/*.h cmd/*.h cmd/*/*.h; do
 	gcc -std=gnu11 -Wall -Wextra -Werror -I. -fsyntax-only -x c "$header" 2>/dev/null || bad "$header does not compile alone"
 done
 [ $status = 0 ] && echo "ok includes"

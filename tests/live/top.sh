@@ -115,25 +115,6 @@ timeout 60 "$memprov" top -p "$pid" -d 0.2 2>"$dir/err" | head -n 1 >/dev/null |
 [ ! -s "$dir/err" ] || fail "top | head: $(cat "$dir/err")"
 echo "ok    top | head"
 
-# On a terminal it draws the table again and again, as many rows as fit.
-if command -v script >/dev/null; then
-	printf -v command 'stty rows 24 cols 80; exec timeout --preserve-status -s INT 3 %q top -p %d -d 0.2' "$memprov" "$pid"
-	script -qec "$command" /dev/null </dev/null >"$dir/screen" || fail "top on a terminal exits with $?"
-	python3 - "$dir/screen" <<'END' || fail "top on a terminal is wrong"
-import sys
-
-screens = open(sys.argv[1], encoding="utf-8", newline="").read().split("\033[H\033[2J")[1:]
-if len(screens) < 3:
-    raise SystemExit(f"{len(screens)} screens")
-for screen in screens:
-    if "OWNER" not in screen or "(stack)" not in screen or screen.count("\n") > 23:
-        raise SystemExit(f"no screenful: {screen!r}")
-print(f"ok    {len(screens)} screens")
-END
-else
-	echo "note: no script(1): top is not run on a terminal"
-fi
-
 # A recorded trace: what report prints.
 start_record
 go

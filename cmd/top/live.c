@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * top: record and report at once. The trace stays in memory and only what the join keeps of it;
- * every few seconds a picture is taken and the table printed. */
+ * A recording that is reported while it goes on. The trace stays in memory and only what the join
+ * keeps of it; every few seconds a picture is taken and shown. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -8,36 +8,22 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "cmd/cmd.h"
-#include "cmd/args.h"
-#include "cmd/columns.h"
-#include "cmd/stop.h"
-#include "cmd/target.h"
+#include "cmd/top/top.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 #include "lib/capture/symbolize.h"
 #include "lib/join/live.h"
-#include "lib/out/out.h"
 
 #define PICTURE_SHARE 40 /* one part of the time for pictures: 2.5% of a core */
 
-struct options {
-	struct target target;
-	const char *input, *by;
-	double seconds;
-	unsigned long batch; /* tables to print, 0: until the end */
-	unsigned int rows;
-	int bytes, rows_given;
-};
-
 struct top {
-	const struct options *o;
+	const struct top_options *o;
 	struct out_opts out;
-	int screen; /* stdout is a terminal to redraw */
+	struct screen *screen; /* NULL: tables */
+	int quit; /* the user has seen enough */
 	struct trace_writer *w;
 	struct recorder *r;
 	struct replay *join;
@@ -50,74 +36,6 @@ struct top {
 	u64 window_ns;
 	s64 window_grown, last_resident;
 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	stop = sig;
-}
-
-static int parse_option(struct options *o, int c)
-{
-	unsigned long n;
-	char *end;
-	int status;
-
-	switch (c) {
-	case 'i':
-		o->input = optarg;
-		return 0;
-	case 's':
-		o->by = optarg;
-		return 0;
-	case 'd':
-		o->seconds = strtod(optarg, &end);
-		if (end != optarg && !*end && o->seconds >= 0.1 && o->seconds <= 86400)
-			return 0;
-		return misuse("top", "-d %s: not a number of seconds from 0.1 up", optarg);
-	case 'b':
-		if (!parse_count(optarg, &o->batch) && o->batch)
-			return 0;
-		return misuse("top", "--batch %s: not a number of tables", optarg);
-	case 'r':
-		if (parse_count(optarg, &n))
-			return misuse("top", "--rows %s: not a number; 0 shows all", optarg);
-		o->rows = (unsigned int)n;
-		o->rows_given = 1;
-		return 0;
-	case 'B':
-		o->bytes = 1;
-		return 0;
-	case 'v':
-		session_verbose(1);
-		return 0;
-	default:
-		status = target_option(&o->target, "top", c, optarg);
-		return status < 0 ? usage(stderr, "top") : status;
-	}
-}
-
-static int parse(struct options *o, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		TARGET_LONG,
-		{"by", required_argument, NULL, 's'},
-		{"batch", required_argument, NULL, 'b'},
-		{"rows", required_argument, NULL, 'r'},
-		{"bytes", no_argument, NULL, 'B'},
-		{NULL, 0, NULL, 0},
-	};
-	int c, status;
-
-	while ((c = getopt_long(argc, argv, "+" TARGET_SHORT "i:s:d:v", longs, NULL)) != -1) {
-		status = parse_option(o, c);
-		if (status)
-			return status;
-	}
-	o->target.argv = optind < argc ? argv + optind : NULL;
-	return target_one(&o->target, "top", "-i", o->input != NULL);
-}
 
 static u64 usage_ns(int who)
 {
@@ -136,50 +54,27 @@ static u64 cpu_ns(struct top *t)
 	return usage_ns(RUSAGE_SELF) + t->children_ns;
 }
 
-/* ---- printing ---- */
+/* ---- showing ---- */
 
 /* The reader of a pipe may have had enough: that is no error. */
 static int print_table(struct top *t, struct report *r)
 {
-	int err = join_group(r, t->out.group);
+	int err;
 
-	if (err)
-		return err;
-	join_sort(r, t->out.column);
-	/* Long lines are cut, not wrapped, while the table is drawn. */
-	if (t->screen)
-		fputs("\033[H\033[2J\033[?7l", stdout);
-	else if (t->printed)
+	if (t->printed)
 		fputc('\n', stdout);
 	errno = 0;
-	err = out_table(stdout, r, &t->out);
-	if (t->screen)
-		fputs("\033[?7h", stdout);
+	err = top_table(stdout, r, &t->out);
 	if (!err && (fflush(stdout) || ferror(stdout)))
 		err = errno ? -errno : -EIO;
-	t->printed++;
 	return err;
-}
-
-/* Table rows that fit between the lines above and below them on a terminal. */
-static unsigned int fitting_rows(const struct report *r)
-{
-	struct winsize size;
-	size_t other = 12 + (r->nr_marks < 8 ? r->nr_marks : 9);
-	int i;
-
-	for (i = 0; i < MP_LOSS_MAX; i++)
-		other += r->losses[i].count != 0;
-	if (ioctl(1, TIOCGWINSZ, &size) || size.ws_row < other + 5)
-		return 5;
-	return size.ws_row - (unsigned int)other;
 }
 
 static int show(struct top *t)
 {
 	u64 now = now_ns(), cpu = cpu_ns(t);
 	struct report *r = NULL;
-	int err = replay_report(t->join, &r);
+	int err = replay_report(t->join, &r), is_new = t->fresh;
 
 	if (err)
 		return err;
@@ -204,9 +99,39 @@ static int show(struct top *t)
 	r->live.cpu = (double)(cpu - t->last_cpu_ns) / (double)(now - t->last_ns);
 	t->last_ns = now;
 	t->last_cpu_ns = cpu;
-	t->out.rows = t->screen && !t->o->rows_given ? fitting_rows(r) : t->o->rows;
-	err = print_table(t, r);
-	join_free(&r);
+	if (t->screen) {
+		err = screen_show(t->screen, r, is_new);
+	} else {
+		err = print_table(t, r);
+		join_free(&r);
+	}
+	t->printed++;
+	return err;
+}
+
+/* What was typed, and what it asks for. */
+static int keys(struct top *t)
+{
+	int err = 0;
+
+	switch (screen_keys(t->screen)) {
+	case SCREEN_QUIT:
+		t->quit = 1;
+		break;
+	case SCREEN_FRESH:
+		err = show(t);
+		break;
+	case SCREEN_MARK:
+		if (recorder_end(t->r) >= 0)
+			screen_say(t->screen, "no mark: the recording has ended");
+		else
+			err = recorder_mark(t->r, screen_mark(t->screen));
+		if (!err && recorder_end(t->r) < 0)
+			screen_say(t->screen, "marked: %s", screen_mark(t->screen));
+		break;
+	default:
+		break;
+	}
 	return err;
 }
 
@@ -267,8 +192,10 @@ static int tick(struct top *t)
 {
 	int err = now_ns() >= t->next_picture_ns ? picture(t) : catch_up(t);
 
+	if (err || (t->screen && screen_is_paused(t->screen)))
+		return err;
 	t->unseen = 0;
-	return err ? err : show(t);
+	return show(t);
 }
 
 /* The targets are gone: their latest picture is the last word. */
@@ -278,7 +205,21 @@ static int last_word(struct top *t)
 
 	if (!err)
 		err = catch_up(t);
-	return err || (!t->unseen && t->printed) ? err : show(t);
+	return err || (!t->unseen && t->printed && !t->screen) ? err : show(t);
+}
+
+/* What the targets had stays on the screen. */
+static int linger(struct top *t)
+{
+	int err = 0;
+
+	screen_say(t->screen, "the targets have ended: q leaves");
+	while (!err && !t->quit && !top_stop) {
+		err = keys(t);
+		if (!err && !t->quit)
+			screen_wait();
+	}
+	return err;
 }
 
 /* Tables far apart: the end may come before the next one, which must still get its own picture. */
@@ -296,8 +237,10 @@ static int follow(struct top *t)
 	int err = t->screen ? tick(t) : 0;
 
 	while (!err && (!t->o->batch || t->printed < t->o->batch)) {
-		err = recorder_turn(t->r);
-		if (err || recorder_end(t->r) >= 0)
+		err = t->screen ? keys(t) : 0;
+		if (!err && !t->quit)
+			err = recorder_turn(t->r);
+		if (err || t->quit || recorder_end(t->r) >= 0)
 			break;
 		now = now_ns();
 		if (now < next) {
@@ -309,8 +252,11 @@ static int follow(struct top *t)
 		if (next < now_ns())
 			next = now_ns() + period;
 	}
-	if (!err && recorder_end(t->r) == MP_END_TARGET)
+	if (!err && !t->quit && recorder_end(t->r) == MP_END_TARGET) {
 		err = last_word(t);
+		if (!err && t->screen)
+			err = linger(t);
+	}
 	return err;
 }
 
@@ -326,8 +272,14 @@ static int run(struct top *t)
 	}
 	t->last_ns = t->picture_ns = t->before_ns = now_ns();
 	t->last_cpu_ns = cpu_ns(t);
+	if (!err && t->o->screen) {
+		err = screen_open(&t->out, t->o->by != NULL, &t->screen);
+		/* A terminal that cannot be drawn on gets tables. */
+		err = err == -ENOTTY ? 0 : err;
+	}
 	if (!err)
 		err = follow(t);
+	screen_close(&t->screen);
 	if (recorder_end_command(t->r))
 		fail("top", "%s (%d) goes on after SIGTERM: end it yourself", t->o->target.argv[0],
 		     (int)recorder_pid(t->r));
@@ -349,8 +301,9 @@ static int run(struct top *t)
 	return recorder_lost(t->r) ? EXIT_LOSS : 0;
 }
 
-static int live(struct top *t)
+int top_live(const struct top_options *o, const struct out_opts *out)
 {
+	struct top top = {.o = o, .out = *out}, *t = &top;
 	const struct recorder_opts ropts = {
 		.pids = t->o->target.pids,
 		.nr_pids = t->o->target.nr_pids,
@@ -359,9 +312,8 @@ static int live(struct top *t)
 		.argv = t->o->target.argv,
 		.user = t->o->target.user,
 		.live = 1,
-		.stop = &stop,
+		.stop = &top_stop,
 	};
-	struct sigaction sa = {.sa_handler = on_signal};
 	char msg[256] = "";
 	int err = symbolizer_new(&t->names), status = 1;
 
@@ -374,7 +326,7 @@ static int live(struct top *t)
 	if (err) {
 		fail("top", "%s", msg[0] ? msg : strerror(-err));
 	} else {
-		stop_by_signal(&sa);
+		top_signals();
 		/* CMD was forked before: it keeps the default. */
 		signal(SIGPIPE, SIG_IGN);
 		status = run(t);
@@ -384,39 +336,4 @@ static int live(struct top *t)
 	symbolizer_free(&t->names);
 	trace_writer_close(&t->w);
 	return status;
-}
-
-static int from_file(struct top *t)
-{
-	struct report *r = NULL;
-	int status, err = input_join(t->o->input, OWNER_AUTO, &r);
-
-	if (err)
-		return fail_trace("top", t->o->input, err);
-	status = r->lost ? EXIT_LOSS : 0;
-	err = print_table(t, r);
-	join_free(&r);
-	return err ? fail("top", "cannot write: %s", strerror(-err)) : status;
-}
-
-int cmd_top(int argc, char **argv)
-{
-	static struct options o = {.seconds = 2, .rows = 40};
-	int columns[COST_MAX + 2];
-	struct top t = {.o = &o, .out = {.columns = columns, .group = "stack"}};
-	int status = parse(&o, argc, argv);
-
-	if (status)
-		return status;
-	t.out.column = columns_by("top", o.by ? o.by : o.target.group ? "charged" : NULL);
-	if (t.out.column < 0 || columns_pick("top", NULL, t.out.column, columns))
-		return 1;
-	t.out.bytes = o.bytes;
-	t.out.rows = o.rows;
-	if (o.input)
-		return from_file(&t);
-	if (target_check(&o.target, "top"))
-		return 1;
-	t.screen = !o.batch && isatty(1);
-	return live(&t);
 }
