@@ -55,8 +55,9 @@ static int parse(struct options *o, int argc, char **argv)
 			return usage(stderr, "diff");
 		}
 	}
-	if (strcmp(o->format, "table") && strcmp(o->format, "json"))
-		return misuse("diff", "--format %s: table or json", o->format);
+	if (strcmp(o->format, "table") && strcmp(o->format, "json") &&
+	    strcmp(o->format, "markdown") && strcmp(o->format, "folded"))
+		return misuse("diff", "--format %s: table, json, markdown or folded", o->format);
 	if (argc - optind == 2) {
 		o->base = argv[optind];
 		o->next = argv[optind + 1];
@@ -101,8 +102,15 @@ static int print(const struct options *o, struct diff *d)
 	}
 	if (!strcmp(o->format, "json"))
 		err = out_diff_json(stdout, d);
+	else if (!strcmp(o->format, "markdown"))
+		err = out_diff_markdown(stdout, d, TABLE_ROWS);
+	else if (!strcmp(o->format, "folded"))
+		err = out_diff_folded(stdout, d);
 	else
 		err = out_diff_table(stdout, d, TABLE_ROWS);
+	if (err == -ENODATA)
+		return fail("diff", "column %s is not additive: folded stacks cannot show it",
+			    cost_columns[d->column].name);
 	if (err)
 		return fail("diff", "cannot write: %s", strerror(-err));
 	if (failed)

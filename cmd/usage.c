@@ -28,7 +28,7 @@ static const struct {
 	 "               [--batch N] [--rows N] [--bytes] [-v]\n"},
 	{"diff",
 	 "memprov diff [BASE NEW] [--by|-s COLUMN] [--owner auto|alloc|fault]\n"
-	 "               [--fail-on RULE]... [--format table|json]\n"},
+	 "               [--fail-on RULE]... [--format table|json|markdown|folded]\n"},
 	{"mark",
 	 "memprov mark [-p RECORDER | -o FILE] TEXT\n"},
 	{"features",

@@ -178,11 +178,16 @@ struct diff_value diff_sum(const struct report *r, int column)
 	return value(r, column, &r->total[column]);
 }
 
+static int is_same(const struct diff_row *row)
+{
+	return row->known && row->delta == 0;
+}
+
 /* b, n: NULL when that recording has no such row, which is zero if it knows the column at all. */
 static void emit(struct diff *d, enum diff_match match, const struct group *b,
 		 const struct group *n)
 {
-	struct diff_row *row = &d->rows[d->nr_rows];
+	struct diff_row *row = &d->rows[d->nr_all];
 	int known;
 
 	memset(row, 0, sizeof(*row));
@@ -201,10 +206,9 @@ static void emit(struct diff *d, enum diff_match match, const struct group *b,
 		row->lo = row->next.lo - row->base.hi;
 		row->hi = row->next.hi - row->base.lo;
 		row->significant = row->lo > 0 || row->hi < 0;
-		if (row->delta == 0)
-			return;
 	}
-	d->nr_rows++;
+	d->nr_rows += !is_same(row);
+	d->nr_all++;
 }
 
 /* ---- pairs ---- */
@@ -272,6 +276,8 @@ static int by_change(const void *a, const void *b)
 	const struct diff_row *x = a, *y = b;
 	double dx = x->delta < 0 ? -x->delta : x->delta, dy = y->delta < 0 ? -y->delta : y->delta;
 
+	if (is_same(x) != is_same(y))
+		return is_same(x) - is_same(y);
 	if (x->known != y->known)
 		return y->known - x->known;
 	if (dx != dy)
@@ -298,7 +304,7 @@ int diff_new(const struct report *base, const struct report *next, int column, s
 	if (!err) {
 		pair_exact(d, &b, &n);
 		pair_functions(d, &b, &n);
-		qsort(d->rows, d->nr_rows, sizeof(*d->rows), by_change);
+		qsort(d->rows, d->nr_all, sizeof(*d->rows), by_change);
 	}
 	free(b.groups);
 	free(n.groups);

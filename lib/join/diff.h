@@ -44,8 +44,9 @@ struct diff_rule {
 struct diff {
 	const struct report *base, *next;
 	int column;
-	struct diff_row *rows; /* without those that did not change; largest change first */
-	size_t nr_rows;
+	struct diff_row *rows; /* largest change first */
+	size_t nr_rows; /* that changed */
+	size_t nr_all; /* those, and behind them the ones that did not */
 	struct diff_rule *rules; /* the caller's */
 	size_t nr_rules;
 };
@@ -63,8 +64,15 @@ int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_ne
 double unit_factor(const char *suffix, const char *unit);
 void diff_judge(const struct diff *d, struct diff_rule *rule);
 
-/* lib/out/diff.c: rows 0 prints all. */
+/* lib/out: rows 0 prints all. */
 int out_diff_table(FILE *f, const struct diff *d, unsigned int rows);
 int out_diff_json(FILE *f, const struct diff *d);
+/* A table for a pull request. */
+int out_diff_markdown(FILE *f, const struct diff *d, unsigned int rows);
+/* STACK BASE NEW, also of what did not change, for a differential flame graph. -ENODATA: the column
+ * does not add up. */
+int out_diff_folded(FILE *f, const struct diff *d);
+/* A number of a column in words; flows are per second. Returns buf. */
+const char *diff_amount(char *buf, size_t len, int column, int known, double v, int sign);
 
 #endif

@@ -103,13 +103,12 @@ int out_diff_json(FILE *f, const struct diff *d)
 
 /* ---- text ---- */
 
-static void cell(FILE *f, int column, int known, double v, int sign)
+const char *diff_amount(char *buf, size_t len, int column, int known, double v, int sign)
 {
 	static const char *const suffix[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	const struct cost_column *c = &cost_columns[column];
 	const char *plus = sign && v > 0 ? "+" : "", *unit = "", *per = "";
 	int whole = c->kind == COST_STOCK && strcmp(c->unit, "ns") != 0; /* a count */
-	char buf[48];
 	int i = 0;
 
 	if (c->kind == COST_FLOW)
@@ -123,12 +122,19 @@ static void cell(FILE *f, int column, int known, double v, int sign)
 		unit = suffix[i];
 	}
 	if (!known)
-		snprintf(buf, sizeof(buf), "-");
+		snprintf(buf, len, "-");
 	else if (!strcmp(c->unit, "B"))
-		snprintf(buf, sizeof(buf), "%s%.*f %s%s", plus, i ? 2 : 0, v, unit, per);
+		snprintf(buf, len, "%s%.*f %s%s", plus, i ? 2 : 0, v, unit, per);
 	else
-		snprintf(buf, sizeof(buf), "%s%.*f%s%s", plus, whole ? 0 : 2, v, unit, per);
-	fprintf(f, "%16s", buf);
+		snprintf(buf, len, "%s%.*f%s%s", plus, whole ? 0 : 2, v, unit, per);
+	return buf;
+}
+
+static void cell(FILE *f, int column, int known, double v, int sign)
+{
+	char buf[48];
+
+	fprintf(f, "%16s", diff_amount(buf, sizeof(buf), column, known, v, sign));
 }
 
 static void row_text(FILE *f, const struct diff *d, const struct diff_row *row)

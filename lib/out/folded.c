@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Folded stacks: NAME;NAME;... VALUE, for flamegraph.pl and its kin. */
+#include <errno.h>
+#include "lib/join/diff.h"
 #include "lib/out/out.h"
 
 struct line {
@@ -32,6 +34,25 @@ int out_folded(FILE *f, const struct report *r, const struct out_opts *o)
 			continue;
 		out_path(&r->rows[i], many, step, &l);
 		fprintf(f, " %lld\n", (long long)v);
+	}
+	return 0;
+}
+
+int out_diff_folded(FILE *f, const struct diff *d)
+{
+	size_t i;
+
+	if (!cost_columns[d->column].additive)
+		return -ENODATA;
+	for (i = 0; i < d->nr_all; i++) {
+		const struct diff_row *row = &d->rows[i];
+		double base = diff_total(&row->base), next = diff_total(&row->next);
+		struct line l = {f, 0};
+
+		if (!row->known || (base <= 0 && next <= 0))
+			continue;
+		out_path(row->row, 0, step, &l);
+		fprintf(f, " %.0f %.0f\n", base, next);
 	}
 	return 0;
 }
