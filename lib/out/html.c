@@ -102,18 +102,38 @@ static void print_json(FILE *f, const char *s)
 	}
 }
 
+/* Those of the columns that are something somewhere, and the one that is shown first. */
+static void filled(const struct report *r, const struct out_opts *o, int *ret)
+{
+	const int *c;
+	size_t i;
+	int n = 0;
+
+	for (c = o->columns; *c >= 0; c++) {
+		for (i = 0; i < r->nr_rows && !cost_hi(&r->rows[i].cost[*c]) &&
+			    !cost_value(&r->rows[i].cost[*c]);
+		     i++)
+			;
+		if (i < r->nr_rows || *c == o->column)
+			ret[n++] = *c;
+	}
+	ret[n] = -1;
+}
+
 int out_html(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const char *mark = strstr(page_html, DATA_MARK);
 	char *contract = out_contract(r, o), *text = NULL;
 	struct names all = {0};
+	int columns[COST_MAX + 1];
 	json_t *root = json_object();
 	int err = contract && mark ? 0 : -ENOMEM;
 
+	filled(r, o, columns);
 	json_object_set_new(root, "contract", json_text(contract));
 	json_object_set_new(root, "by", json_string(cost_columns[o->column].name));
-	json_object_set_new(root, "columns", column_list(o->columns));
-	json_object_set_new(root, "rows", rows(r, &all, o->columns, &err));
+	json_object_set_new(root, "columns", column_list(columns));
+	json_object_set_new(root, "rows", rows(r, &all, columns, &err));
 	json_object_set_new(root, "names", name_list(&all.known));
 	if (!err) {
 		text = json_dumps(root, JSON_COMPACT);

@@ -2,7 +2,6 @@
  * Whose a row is, in a line: the frames of the program, and what it called to get there. */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include <string.h>
 #include "lib/out/out.h"
 
 static void where(FILE *f, const struct frame *fr)
@@ -36,7 +35,7 @@ void out_owner(FILE *f, const struct row *row, int lines)
 
 char *out_owner_text(const struct row *row)
 {
-	char *text = NULL;
+	char *text = NULL, *c;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
@@ -47,6 +46,8 @@ char *out_owner_text(const struct row *row)
 		free(text);
 		return NULL;
 	}
-	text[strcspn(text, "\n")] = 0;
+	text[len - 1] = 0; /* the end of the line */
+	for (c = text; *c; c++)
+		*c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
 	return text;
 }

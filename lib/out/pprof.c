@@ -312,6 +312,15 @@ static void sample(struct builder *b, const struct row *row, const u64 *at, size
 	ADD(b, sample, s);
 }
 
+static int has_value(const struct builder *b, const struct row *row)
+{
+	int c = 0;
+
+	while (c < b->nr_columns && !cost_value(&row->cost[b->columns[c]]))
+		c++;
+	return c < b->nr_columns;
+}
+
 static void add_row(struct builder *b, const struct row *row)
 {
 	u64 *key = take(b, (2 + 2 * ((size_t)row->nr_frames + 1)) * sizeof(*key));
@@ -380,7 +389,8 @@ static void build(struct builder *b, const struct report *r, const struct out_op
 	b->p->duration_nanos = (s64)r->duration_ns;
 	comments(b, r, o);
 	for (i = 0; i < r->nr_rows && !b->err; i++)
-		add_row(b, &r->rows[i]);
+		if (has_value(b, &r->rows[i]))
+			add_row(b, &r->rows[i]);
 	b->p->string_table = take(b, b->text.n * sizeof(char *));
 	for (i = 0; i < b->text.n && !b->err; i++) {
 		b->p->string_table[i] = strdup(intern_get(&b->text, (u32)i));

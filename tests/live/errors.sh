@@ -121,7 +121,7 @@ for rows in x -5 "" 1.5; do
 	wrong "report: --rows $rows: not a number" report --rows "$rows" "$trace"
 done
 wrong "diff: 1 file: give two" diff "$trace"
-wrong "diff: --format yaml: table or json" diff --format yaml
+wrong "diff: --format yaml: table, json, markdown or folded" diff --format yaml
 wrong "mark: one text" mark two words
 wrong "features: invalid option -- 'p'" features -p 1
 wrong "features: --format yaml: table or json" features --format yaml

@@ -48,7 +48,7 @@ static struct row *add(struct report *r, u32 pid, const char *caller, const char
 	row->kind = ORIGIN_MMAP;
 	row->pid = row->space = pid;
 	row->comm = "work";
-	row->frames = calloc(2, sizeof(*row->frames));
+	row->frames = calloc(3, sizeof(*row->frames));
 	if (!row->frames)
 		abort();
 	row->nr_frames = 2;
@@ -160,8 +160,9 @@ static void matches(void)
 	add(n, 1, "grow_it", "/opt/app", 200, 0);
 	/* The same function of the next release, called from elsewhere. */
 	x = add(b, 1, "pool_grow", "/opt/1/libpool.so.1.2", 10, 0);
-	x->frames[0].function = "__mmap";
-	add(n, 1, "pool_grow", "/opt/2/libpool.so.1.3", 30, 0);
+	x->frames[x->nr_frames++] = (struct frame){.addr = 3, .function = "old_caller"};
+	x = add(n, 1, "pool_grow", "/opt/2/libpool.so.1.3", 30, 0);
+	x->frames[x->nr_frames++] = (struct frame){.addr = 3, .function = "new_caller"};
 	/* Plumbing alone pairs nothing. */
 	x = add(b, 1, "__libc_a", LIBC, 1000, 0);
 	x = add(n, 1, "__libc_b", LIBC, 2000, 0);
