@@ -111,6 +111,16 @@ static void keep_selected(struct screen *s)
 		s->selected_key[0] = 0;
 }
 
+static int is_shown(const struct screen *s, int column)
+{
+	const int *c = s->columns;
+
+	while (*c >= 0 && *c != column)
+		c++;
+	return *c >= 0;
+}
+
+/* Columns keep their places as long as the one that is sorted by is among them. */
 static void choose_view(struct screen *s)
 {
 	int first;
@@ -119,7 +129,7 @@ static void choose_view(struct screen *s)
 		first = columns_view("top", s->r, columns_view_name(s->view), s->columns);
 		if (!s->by_given)
 			s->out.column = first;
-	} else {
+	} else if (!is_shown(s, s->out.column)) {
 		columns_pick("top", NULL, s->out.column, s->columns);
 	}
 }
@@ -195,7 +205,7 @@ static void sorted_by(struct screen *s, int column)
 
 static void sort_by(struct screen *s, int column)
 {
-	if (s->view < 0)
+	if (s->view < 0 && !is_shown(s, column))
 		columns_pick("top", NULL, column, s->columns);
 	sorted_by(s, column);
 }

@@ -78,6 +78,8 @@ for size in "80 24" "120 40"; do
 	# Sorting, by place, by number and by name.
 	press Right
 	shows "GROWN\*"
+	sleep 1 # tables later the columns are where they were
+	shows "RESIDENT .*GROWN\*"
 	press 1
 	shows "RESIDENT\*"
 	press s
