@@ -16,7 +16,7 @@ struct top_options {
 	int bytes, screen; /* screen: on a terminal, with keys */
 };
 
-/* Set by SIGINT and SIGTERM, once top_signals() was called. */
+/* Set by the signals of cmd/stop.h, once top_signals() was called. */
 extern volatile sig_atomic_t top_stop;
 void top_signals(void);
 /* Groups and sorts r, and prints it. */
