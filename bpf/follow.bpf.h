@@ -35,6 +35,15 @@ struct open_call {
 	u32 epoch;
 };
 
+/* The outermost call of an allocator that a thread is in. */
+struct alloc_call {
+	u64 sp; /* at its entry, 0: it is in none */
+	u64 old_addr, bytes;
+	u64 out; /* where the result goes, 0: it is returned */
+	u64 seq_entry, stack;
+	u64 family;
+};
+
 struct thread {
 	u32 space; /* what targets says, 0 not asked; exec is the one thing that changes it */
 	u32 code, code_seen; /* of its space; as of this many changes */
@@ -44,6 +53,7 @@ struct thread {
 	struct open_fault fault;
 	struct open_call call;
 	u64 fork_entry; /* sequence at the entry of its latest fork */
+	struct alloc_call alloc;
 };
 
 struct {

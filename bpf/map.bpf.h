@@ -77,6 +77,7 @@ static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64
 	r.ev.end = end;
 	r.ev.seq_entry = c->seq_entry;
 	r.ev.kind = kind;
+	r.ev.inside = t->alloc.sp ? MP_INSIDE_ALLOC : MP_INSIDE_NONE;
 	r.ev.tid = bpf_get_current_pid_tgid();
 	if (kind == MP_MAP_MMAP) {
 		r.ev.prot = c->args[2];

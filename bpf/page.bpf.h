@@ -89,7 +89,8 @@ static __always_inline void commit(void *ctx, struct thread *t, u8 member)
 	r->ev.error_code = t->fault.error_code;
 	r->ev.member = member;
 	r->ev.order = t->fault.order;
-	r->ev.flags = t->fault.candidates > 1 ? MP_FAULT_AMBIGUOUS : 0;
+	r->ev.flags = (t->fault.candidates > 1 ? MP_FAULT_AMBIGUOUS : 0) |
+		      (t->alloc.sp ? MP_FAULT_ALLOC : 0);
 	/* How full the ring is is asked now and then, not by each record. */
 	bpf_ringbuf_submit(r, t->sent++ % 64 ? BPF_RB_NO_WAKEUP : DETAIL_WAKE);
 }

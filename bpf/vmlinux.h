@@ -16,7 +16,16 @@ typedef int pid_t;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct xol_area {
+	unsigned long vaddr; /* of the uretprobe trampoline */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
+	struct uprobes_state uprobes_state;
 	unsigned long brk;
 };
 
@@ -49,6 +58,7 @@ struct pt_regs {
 	unsigned long bp;
 	unsigned long r10;
 	unsigned long r8;
+	unsigned long ax;
 	unsigned long dx;
 	unsigned long si;
 	unsigned long di;

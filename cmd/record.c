@@ -20,14 +20,17 @@
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 
-#define STATUS_NS 500000000ull
+#define STATUS_NS    500000000ull
+#define SYMBOL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
 
 struct options {
 	struct target target;
 	int dry_run, verbose, dashes; /* -- before CMD */
 	const char *output;
 	u64 duration_ns, max_size, ring_bytes;
-	int strict;
+	u64 min_bytes;
+	const char *pool_prefixes;
+	int strict, probe_allocs;
 };
 
 static volatile sig_atomic_t stop;
@@ -84,6 +87,9 @@ static int parse(struct options *o, int argc, char **argv)
 		{"dry-run", no_argument, NULL, 'n'},
 		{"ring", required_argument, NULL, 'r'},
 		{"strict", no_argument, NULL, 's'},
+		{"alloc", required_argument, NULL, 'A'},
+		{"min-size", required_argument, NULL, 'M'},
+		{"alloc-symbols", required_argument, NULL, 'S'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, status;
@@ -114,6 +120,25 @@ static int parse(struct options *o, int argc, char **argv)
 		case 's':
 			o->strict = 1;
 			break;
+		case 'A':
+			if (strcmp(optarg, "uprobe") && strcmp(optarg, "map"))
+				return misuse("record", "--alloc %s: not uprobe or map", optarg);
+			o->probe_allocs = !strcmp(optarg, "uprobe");
+			break;
+		case 'M':
+			o->min_bytes = parse_size(optarg);
+			if (!o->min_bytes)
+				return misuse("record", "--min-size %s: not a size; try 1K",
+					      optarg);
+			break;
+		case 'S':
+			if (!*optarg || optarg[strspn(optarg, SYMBOL_CHARS ",")])
+				return misuse("record",
+					      "--alloc-symbols %s: not a list of prefixes; try "
+					      "je_,mi_",
+					      optarg);
+			o->pool_prefixes = optarg;
+			break;
 		case 'n':
 			o->dry_run = 1;
 			break;
@@ -127,6 +152,9 @@ static int parse(struct options *o, int argc, char **argv)
 				return status < 0 ? usage(stderr, "record") : status;
 		}
 	}
+	if ((o->min_bytes || o->pool_prefixes) && !o->probe_allocs)
+		return misuse("record", "%s needs --alloc uprobe",
+			      o->min_bytes ? "--min-size" : "--alloc-symbols");
 	o->target.argv = optind < argc ? argv + optind : NULL;
 	o->dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 	return target_one(&o->target, "record", NULL, 0);
@@ -198,6 +226,8 @@ static void say_result(const struct options *o, const struct recorder *r,
 		fail("record",
 		     "%llu addresses have no name: reading their file crashed or took too long",
 		     (unsigned long long)recorder_unnamed(r));
+	if (recorder_unprobed(r))
+		fail("record", "allocations not recorded: %s", recorder_unprobed(r));
 	if (recorder_lost_rings(r))
 		fail("record", "%llu events found no room in the rings: try a larger --ring",
 		     (unsigned long long)recorder_lost_rings(r));
@@ -355,6 +385,9 @@ static int record(const struct options *o, struct trace_writer *w)
 		.path = o->output,
 		.user = o->target.user,
 		.ring_bytes = o->ring_bytes,
+		.probe_allocs = o->probe_allocs,
+		.min_bytes = o->min_bytes,
+		.pool_prefixes = o->pool_prefixes,
 		.may_be_blind = 1,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,

@@ -14,7 +14,8 @@ static const struct {
 	{"record",
 	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
 	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--ring SIZE]\n"
-	 "               [--user NAME] [--strict] [--dry-run] [-v]\n"},
+	 "               [--user NAME] [--alloc map|uprobe] [--min-size N] [--alloc-symbols LIST]\n"
+	 "               [--strict] [--dry-run] [-v]\n"},
 	{"report",
 	 "memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST|help]\n"
 	 "               [--view growth|waste|pressure|numa] [--owner auto|alloc|fault]\n"

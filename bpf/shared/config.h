@@ -8,6 +8,7 @@
 
 #define MP_TOPO_RING_BYTES   (4u << 20)
 #define MP_DETAIL_RING_BYTES (16u << 20)
+#define MP_ALLOC_RING_BYTES  (16u << 20)
 #define MP_MAX_TARGETS	     4096
 #define MP_MAX_STACKS	     65536
 #define MP_FILTER_WORDS	     1024u
@@ -15,6 +16,21 @@
 
 /* In a value of the targets map: the process shares a space it did not bring. */
 #define MP_TARGET_JOINED 0x80000000u
+
+/* How the arguments of an allocator's function are read; what its probe's cookie holds, with the
+ * family above. */
+enum mp_alloc_args {
+	MP_ARGS_SIZE = 0, /* malloc(size) */
+	MP_ARGS_COUNT_SIZE = 1, /* calloc(n, size) */
+	MP_ARGS_ALIGN_SIZE = 2, /* memalign(align, size) */
+	MP_ARGS_OUT_ALIGN_SIZE = 3, /* posix_memalign(&p, align, size) */
+	MP_ARGS_OLD_SIZE = 4, /* realloc(p, size) */
+	MP_ARGS_OLD_COUNT_SIZE = 5, /* reallocarray(p, n, size) */
+	MP_ARGS_OLD = 6, /* free(p) */
+	MP_ARGS_UNSEEN = 7, /* C++'s new, which may throw: see sites.c */
+	MP_ARGS_MAX = 8,
+};
+#define MP_ALLOC_COOKIE(args, family) ((u64)(family) << 8 | (args))
 
 struct mp_space_loss {
 	u64 lost[MP_CLASS_MAX];

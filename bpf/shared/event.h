@@ -52,7 +52,8 @@ enum mp_loss_cause {
 #define MP_LOSS(NAME, num, name, what, doc) MP_LOSS_##NAME = num,
 #include "loss.def"
 #undef MP_LOSS
-	MP_LOSS_MAX = 16
+	MP_LOSS_BY_CLASS = 16, /* the cause is in a record of its own */
+	MP_LOSS_MAX = 24
 };
 
 /* A bit for each cause of which events are missing. */
@@ -67,7 +68,13 @@ enum {
 #undef EVENTS
 #undef NAMES
 
-enum mp_class { MP_CLASS_SPACE = 0, MP_CLASS_MAP = 1, MP_CLASS_PAGE = 2, MP_CLASS_MAX = 3 };
+enum mp_class {
+	MP_CLASS_SPACE = 0,
+	MP_CLASS_MAP = 1,
+	MP_CLASS_PAGE = 2,
+	MP_CLASS_ALLOC = 3,
+	MP_CLASS_MAX = 4, /* of no class: no number is weaker for it */
+};
 enum mp_unwind {
 	MP_UNWIND_NONE = 0,
 	MP_UNWIND_FP = 1,
@@ -99,12 +106,16 @@ enum mp_space_cause {
 		3, /* CLONE_VM without CLONE_THREAD, or vfork: same space, one member more */
 };
 enum mp_map_kind { MP_MAP_MMAP = 0, MP_MAP_BRK = 1, MP_MAP_SHMAT = 2 };
+enum mp_inside { MP_INSIDE_NONE = 0, MP_INSIDE_ALLOC = 1 };
+/* Blocks of a pool lie in blocks of malloc, or in mappings of their own. */
+enum mp_family { MP_FAMILY_MALLOC = 0, MP_FAMILY_POOL = 1, MP_FAMILY_MAX = 2 };
 enum mp_walk_provider { MP_WALK_BPF = 0, MP_WALK_PAGEMAP = 1, MP_WALK_SMAPS = 2 };
 enum mp_end { MP_END_DURATION = 0, MP_END_SIGNAL = 1, MP_END_TARGET = 2, MP_END_SIZE = 3 };
 
 enum mp_fault_flags {
 	MP_FAULT_MAJOR = 1, /* the rss swap member went down inside the fault */
 	MP_FAULT_AMBIGUOUS = 2, /* more than one candidate allocation */
+	MP_FAULT_ALLOC = 4, /* inside a call of an allocator */
 };
 
 enum mp_vma_flags {

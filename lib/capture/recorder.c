@@ -23,12 +23,14 @@
 #include "lib/capture/symbolize.h"
 #include "lib/capture/tree.h"
 #include "lib/capture/unwinder.h"
+#include "lib/capture/uprobes.h"
 
 struct recorder {
 	const struct recorder_opts *o;
 	struct trace_writer *w;
 	struct session *s;
 	struct unwinder *unwind; /* NULL: nothing is loaded */
+	struct uprobes *probes; /* NULL: none on allocators */
 	struct mark_port *marks; /* NULL: none can be set */
 	struct pictures *pictures;
 	struct selftest test;
@@ -85,6 +87,19 @@ static int put_session(struct recorder *r)
 	return put(r, MP_EV_SESSION, &s, sizeof(s));
 }
 
+/* A reason beside a provider: some allocations are not recorded. */
+static int put_alloc_hook(struct recorder *r)
+{
+	char reason[128];
+
+	if (!r->probes)
+		return put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
+	snprintf(reason, sizeof(reason), "allocations below %llu bytes are not recorded",
+		 (unsigned long long)r->o->min_bytes);
+	return put_hook(r, "alloc", "uprobes", "library symbol",
+			r->o->min_bytes > 1 ? reason : NULL);
+}
+
 /* reason: why a session without privilege is blind. */
 static int put_hooks(struct recorder *r, const char *reason)
 {
@@ -116,9 +131,7 @@ static int put_hooks(struct recorder *r, const char *reason)
 					  "CAP_SYS_ADMIN missing: pss, unique and shared unknown")
 			       : put_hook(r, "snapshot", "pagemap", "UAPI",
 					  pictures_no_walker(r->pictures));
-	if (!err)
-		err = put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
-	return err;
+	return err ? err : put_alloc_hook(r);
 }
 
 static int alive(struct recorder *r)
@@ -203,6 +216,20 @@ static int take_all(struct recorder *r)
 	return err;
 }
 
+static int open_probes(struct recorder *r, char *msg, size_t msg_len)
+{
+	const struct uprobes_opts o = {
+		.min_bytes = r->o->min_bytes,
+		.prefixes = r->o->pool_prefixes,
+		.ring_bytes = r->o->ring_bytes,
+	};
+
+	/* Blind: msg says already what is missing. */
+	if (session_blind(r->s))
+		return -EPERM;
+	return uprobes_open(r->s, &o, msg, msg_len, &r->probes);
+}
+
 int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
 		  struct recorder **ret_r)
 {
@@ -225,6 +252,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = selftest_run(r->s, &r->test);
 	if (!err && !session_blind(r->s))
 		err = supply_open(r->s, &r->unwind);
+	if (!err && o->probe_allocs)
+		err = open_probes(r, msg, msg_len);
 	if (!err)
 		err = open_pictures(r);
 	if (!err)
@@ -320,8 +349,11 @@ int recorder_start(struct recorder *r)
 	u64 started;
 	int err = add_all(r);
 
+	if (!err && r->probes)
+		err = r->child ? uprobes_expect(r->probes, r->child, r->o->argv[0], &r->o->user)
+			       : uprobes_turn(r->probes);
 	if (!err && r->unwind)
-		err = supply_settle(r->s, r->unwind, r->o->argv);
+		err = supply_settle(r->s, r->unwind, r->o->argv, &r->o->user);
 	if (!err && r->o->group)
 		err = put_group(r);
 	if (err)
@@ -395,6 +427,8 @@ int recorder_turn(struct recorder *r)
 	err = r->end >= 0 ? put_window(r, 1) : session_poll(r->s, pause_ms(r, now));
 	if (!err && r->unwind)
 		err = supply_turn(r->s, r->unwind);
+	if (!err && r->probes)
+		err = uprobes_turn(r->probes);
 	if (!err)
 		err = take_marks(r);
 	if (!err && r->end < 0 && picture_due(r, now))
@@ -468,6 +502,8 @@ int recorder_finish(struct recorder *r, const char *path)
 	if (!err)
 		err = take_marks(r);
 	mark_close(&r->marks);
+	if (r->probes)
+		uprobes_detach(r->probes);
 	if (!err || err == -EFBIG) {
 		int stopped = session_stop(r->s);
 
@@ -517,6 +553,7 @@ void recorder_free(struct recorder **r)
 	pictures_free(&(*r)->pictures);
 	mark_close(&(*r)->marks);
 	unwinder_free(&(*r)->unwind);
+	uprobes_free(&(*r)->probes);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
 		close((*r)->go_fd);
@@ -589,6 +626,11 @@ const char *recorder_unseen(const struct recorder *r, int calls)
 	const char *why = r->test.wrong[calls ? SELFTEST_MAP : SELFTEST_FAULT];
 
 	return why[0] ? why : NULL;
+}
+
+const char *recorder_unprobed(const struct recorder *r)
+{
+	return r->probes ? uprobes_refused(r->probes) : NULL;
 }
 
 u64 recorder_map_bytes(const struct recorder *r)

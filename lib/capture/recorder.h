@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * One recording from start to end: attach, take a first picture, follow, take a last one, name the
- * stacks. The target is never stopped and no probe is put on its allocator. The order of calls is
- * open, start, turn until it has ended, finish, free. */
+ * stacks. The target is never stopped, and only when asked for is its allocator probed. The order
+ * of calls is open, start, turn until it has ended, finish, free. */
 #ifndef MP_CAPTURE_RECORDER_H
 #define MP_CAPTURE_RECORDER_H
 
@@ -18,6 +18,9 @@ struct recorder_opts {
 	int nr_pids, tree;
 	struct group *group; /* the cgroup they are of, NULL: none */
 	char **argv; /* CMD to start and follow; NULL: pids */
+	int probe_allocs; /* probes on the allocators */
+	u64 min_bytes; /* uprobes_opts */
+	const char *pool_prefixes; /* uprobes_opts */
 	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
 	struct spawn_user user; /* whom CMD runs as */
 	u64 ring_bytes; /* session_opts */
@@ -62,6 +65,8 @@ pid_t recorder_pid(const struct recorder *r);
 int recorder_exec_error(const struct recorder *r);
 /* CMD's exit status as a shell says it (128+n for a signal); 0 without CMD or while it runs. */
 int recorder_status(const struct recorder *r);
+/* An allocator that could not be probed, with the reason; NULL: none. */
+const char *recorder_unprobed(const struct recorder *r);
 /* Pictures that the kernel refused: protected processes; *ret_first is one of them, when any. */
 unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first);
 u64 recorder_elapsed_ns(const struct recorder *r); /* recorded: without first and last pictures */

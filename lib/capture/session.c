@@ -24,6 +24,9 @@ struct session {
 	struct memprov_bpf *skel;
 	struct ring_buffer *topo;
 	struct ring_buffer *detail;
+	struct ring_buffer *more; /* of the object that joined, NULL: none has */
+	struct bpf_object *joined;
+	enum mp_class joined_class;
 	struct trace_writer *w;
 	int err; /* first failure of the sink, sticky */
 	u64 events;
@@ -33,8 +36,10 @@ struct session {
 	/* Without privilege: nothing is loaded, the skeleton only keeps the numbers. */
 	void (*divert)(void *ctx, const struct mp_hdr *rec);
 	void *divert_ctx;
-	int (*watch)(void *ctx, const struct mp_hdr *rec);
-	void *watch_ctx;
+	struct {
+		int (*fn)(void *ctx, const struct mp_hdr *rec);
+		void *ctx;
+	} watch[2];
 	int wake_fd;
 	int drop_faults;
 	int blind;
@@ -82,8 +87,12 @@ static int end_space(struct session *s, u32 space);
 /* Behind its record in the trace. */
 static int note(struct session *s, const struct mp_hdr *rec)
 {
-	int err = s->watch ? s->watch(s->watch_ctx, rec) : 0, ended;
+	size_t i;
+	int err = 0, ended;
 
+	for (i = 0; i < sizeof(s->watch) / sizeof(s->watch[0]) && !err; i++)
+		if (s->watch[i].fn)
+			err = s->watch[i].fn(s->watch[i].ctx, rec);
 	if (err)
 		return err;
 	ended = spaces_feed(&s->spaces, rec);
@@ -415,8 +424,10 @@ int session_alive(struct session *s)
 
 void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx)
 {
-	s->watch = fn;
-	s->watch_ctx = ctx;
+	size_t i = s->watch[0].fn != NULL;
+
+	s->watch[i].fn = fn;
+	s->watch[i].ctx = ctx;
 }
 
 void session_wake_by(struct session *s, int fd)
@@ -440,6 +451,7 @@ int session_poll(struct session *s, int timeout_ms)
 		{.fd = s->topo ? ring_buffer__epoll_fd(s->topo) : -1, .events = POLLIN},
 		{.fd = s->detail ? ring_buffer__epoll_fd(s->detail) : -1, .events = POLLIN},
 		{.fd = s->wake_fd, .events = POLLIN},
+		{.fd = s->more ? ring_buffer__epoll_fd(s->more) : -1, .events = POLLIN},
 	};
 	int err;
 
@@ -450,11 +462,13 @@ int session_poll(struct session *s, int timeout_ms)
 	/* What is there already may have woken nobody: a ring that does not fill up does not. */
 	err = ring_buffer__consume(s->topo);
 	if (err >= 0)
-		err = poll(wake, 3, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
+		err = poll(wake, 4, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
 	if (err >= 0)
 		err = ring_buffer__consume(s->detail);
 	if (err >= 0)
 		err = ring_buffer__consume(s->topo);
+	if (err >= 0 && s->more)
+		err = ring_buffer__consume(s->more);
 	if (s->err)
 		return s->err;
 	return err < 0 ? err : 0;
@@ -493,7 +507,8 @@ u64 session_map_bytes(const struct session *s)
 u64 session_lost_rings(const struct session *s)
 {
 	return s->skel->bss->mp_losses[MP_LOSS_TOPO_RING] +
-	       s->skel->bss->mp_losses[MP_LOSS_DETAIL_RING];
+	       s->skel->bss->mp_losses[MP_LOSS_DETAIL_RING] +
+	       s->skel->bss->mp_losses[MP_LOSS_ALLOC_RING];
 }
 
 static u64 sum_losses(const struct session *s, u32 of_events)
@@ -548,22 +563,33 @@ static int write_loss(struct session *s, u32 space, u32 cause, u32 cls, u64 coun
 
 /* Programs the kernel skipped because one already ran on the cpu. Which space it concerned is
  * unknown: the class of the program says which numbers of every space it may have touched. */
+static u64 misses_of(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = {0};
+	u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) ? 0
+									  : info.recursion_misses;
+}
+
 static void recursion_misses(struct session *s, u64 *ret_by_class)
 {
 	struct bpf_program *prog;
 
 	bpf_object__for_each_program(prog, s->skel->obj)
 	{
-		struct bpf_prog_info info = {0};
-		u32 len = sizeof(info);
-
 		int map = !strncmp(bpf_program__name(prog), "on_sys", 6);
 		int task = strstr("on_fork on_exec on_exit", bpf_program__name(prog)) != NULL;
 
-		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			ret_by_class[map    ? MP_CLASS_MAP
-				     : task ? MP_CLASS_SPACE
-					    : MP_CLASS_PAGE] += info.recursion_misses;
+		ret_by_class[map    ? MP_CLASS_MAP
+			     : task ? MP_CLASS_SPACE
+				    : MP_CLASS_PAGE] += misses_of(prog);
+	}
+	if (!s->joined)
+		return;
+	bpf_object__for_each_program(prog, s->joined)
+	{
+		ret_by_class[s->joined_class] += misses_of(prog);
 	}
 }
 
@@ -587,7 +613,7 @@ static int tell_space(struct session *s, u32 space, const struct mp_space_loss *
 	u32 i;
 
 	for (i = 0; i < MP_CLASS_MAX && !err; i++)
-		err = tell(s, space, MP_LOSS_MAX, i, loss->lost[i], &told->lost[i]);
+		err = tell(s, space, MP_LOSS_BY_CLASS, i, loss->lost[i], &told->lost[i]);
 	return err;
 }
 
@@ -641,6 +667,56 @@ int session_write_losses(struct session *s)
 	return err;
 }
 
+int session_lose(struct session *s, u32 space, enum mp_loss_cause cause, enum mp_class cls)
+{
+	session_count(s, cause, 1);
+	return write_loss(s, space, MP_LOSS_BY_CLASS, (u32)cls, 1);
+}
+
+/* The variables of both objects are the same headers' in the same order. */
+static int is_same(const char *mine, const char *theirs)
+{
+	const char *a = strrchr(mine, '.'), *b = strrchr(theirs, '.');
+
+	return a && b ? !strcmp(a, ".bss") && !strcmp(b, ".bss") : !strcmp(mine, theirs);
+}
+
+static u32 pages_of(const struct bpf_map *map)
+{
+	return (bpf_map__value_size(map) + MP_PAGE_SIZE - 1) / MP_PAGE_SIZE;
+}
+
+int session_share(struct session *s, struct bpf_object *obj)
+{
+	struct bpf_map *mine, *theirs;
+	int err = 0;
+
+	bpf_object__for_each_map(theirs, obj)
+	{
+		if (strstr(bpf_map__name(theirs), "_scratch"))
+			continue;
+		bpf_object__for_each_map(mine, s->skel->obj)
+		{
+			if (!is_same(bpf_map__name(mine), bpf_map__name(theirs)))
+				continue;
+			/* Variables may follow that the other has not. */
+			if (pages_of(mine) != pages_of(theirs))
+				return -EINVAL;
+			err = err ? err : bpf_map__reuse_fd(theirs, bpf_map__fd(mine));
+		}
+	}
+	return err;
+}
+
+int session_adopt(struct session *s, struct bpf_object *obj, int ring_fd, enum mp_class cls)
+{
+	ring_buffer__free(s->more);
+	s->more = obj ? ring_buffer__new(ring_fd, on_record, s, NULL) : NULL;
+	s->joined = obj;
+	s->joined_class = cls;
+	return obj && !s->more ? -errno : 0;
+}
+
 /* Mapping calls under way that entered before the recording settled, of all spaces. tell: each is a
  * loss. */
 static int open_calls(struct session *s, int tell_them, u64 *ret_n)
@@ -684,6 +760,8 @@ int session_stop(struct session *s)
 	/* Topology first: a page event never waits for room that a munmap needs. */
 	ring_buffer__consume(s->topo);
 	ring_buffer__consume(s->detail);
+	if (s->more)
+		ring_buffer__consume(s->more);
 	err = session_write_losses(s);
 	if (!err && s->unfinished)
 		err = open_calls(s, 1, &s->unfinished);
@@ -696,6 +774,7 @@ void session_free(struct session **s)
 		return;
 	ring_buffer__free((*s)->topo);
 	ring_buffer__free((*s)->detail);
+	ring_buffer__free((*s)->more);
 	memprov_bpf__destroy((*s)->skel);
 	spaces_release(&(*s)->spaces);
 	free((*s)->pids);

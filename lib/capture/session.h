@@ -8,6 +8,7 @@
 #include "lib/trace/trace.h"
 
 struct bank_fds;
+struct bpf_object;
 struct session;
 
 #define SESSION_RING_MIN 65536u
@@ -34,7 +35,8 @@ int session_follow(struct session *s, pid_t pid, u32 space);
 void session_forget(struct session *s);
 /* From now on FAULT records are not written: the kernel's events are not what they must be. */
 void session_drop_faults(struct session *s);
-/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. */
+/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. Two may
+ * watch. */
 void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx);
 /* session_poll() also returns when this fd is readable; -1: none. */
 void session_wake_by(struct session *s, int fd);
@@ -60,6 +62,13 @@ u64 session_map_bytes(const struct session *s); /* kernel memory of the BPF maps
 u64 session_lost_rings(const struct session *s); /* for want of room, of the lost */
 u64 session_lost(const struct session *s); /* events */
 u64 session_lost_names(const struct session *s); /* causes that cost no event */
+/* Another object, opened and not loaded, is to work on this one's maps but for scratch space. */
+int session_share(struct session *s, struct bpf_object *obj);
+/* It is loaded: its ring is drained with the others, its programs' misses are losses of class cls.
+ * NULL: it is about to go. */
+int session_adopt(struct session *s, struct bpf_object *obj, int ring_fd, enum mp_class cls);
+/* What class cls of a space lost up to now. */
+int session_lose(struct session *s, u32 space, enum mp_loss_cause cause, enum mp_class cls);
 /* User space has lost something too. */
 void session_count(struct session *s, enum mp_loss_cause cause, u64 count);
 /* LOSS records for what was lost since the last call. */

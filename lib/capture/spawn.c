@@ -8,7 +8,7 @@
 #include "lib/capture/spawn.h"
 
 /* All of it, as login(1) would: left-over groups of root are root's powers. */
-static int become(const struct spawn_user *u)
+int spawn_become(const struct spawn_user *u)
 {
 	if (!u->name)
 		return 0;
@@ -27,7 +27,7 @@ static _Noreturn void child(char **argv, const struct spawn_user *user, int go, 
 
 	if (read(go, &c, 1) != 1)
 		_exit(125);
-	if (!become(user))
+	if (!spawn_become(user))
 		execvp(argv[0], argv);
 	c = (char)errno;
 	if (write(bad, &c, 1) < 0)

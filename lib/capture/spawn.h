@@ -13,6 +13,8 @@ struct spawn_user {
 	gid_t gid;
 };
 
+/* This process becomes user, for good. 0, or -1 and errno. */
+int spawn_become(const struct spawn_user *user);
 /* The child waits for a byte on *ret_go; the errno of what keeps it from becoming argv comes back
  * as a byte on *ret_bad, which closes empty when it has become it. Its pid, or -errno. */
 pid_t spawn(char **argv, const struct spawn_user *user, int *ret_go, int *ret_bad);

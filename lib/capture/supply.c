@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "lib/capture/clock.h"
+#include "lib/capture/libs.h"
 #include "lib/capture/session.h"
 #include "lib/capture/supply.h"
 #include "lib/capture/unwinder.h"
@@ -35,33 +32,21 @@ int supply_turn(struct session *s, struct unwinder *u)
 	return err;
 }
 
-/* CMD runs within a millisecond of its exec: what it will surely execute is read before. */
-static void expect_command(struct unwinder *u, const char *name)
+static int expect(void *unwinder, const char *path)
 {
-	const char *dirs = strchr(name, '/') ? "" : getenv("PATH");
-	char path[4096];
-	int len;
-
-	for (; dirs; dirs = dirs[len] ? dirs + len + 1 : NULL) {
-		len = (int)strcspn(dirs, ":");
-		snprintf(path, sizeof(path), "%.*s%s%s", len, dirs, len ? "/" : "", name);
-		if (!access(path, X_OK)) {
-			unwinder_expect(u, path);
-			break;
-		}
-	}
-	/* The C library and its loader, as a rule. */
-	unwinder_expect_own(u);
+	unwinder_expect(unwinder, path);
+	return 0;
 }
 
-int supply_settle(struct session *s, struct unwinder *u, char *const *argv)
+int supply_settle(struct session *s, struct unwinder *u, char *const *argv,
+		  const struct spawn_user *user)
 {
 	u64 until = now_ns() + SETTLE_NS;
-	int err;
+	/* CMD runs within a millisecond of its exec: what it will surely execute is read before. */
+	int err = argv ? libs_of(argv[0], user, expect, u) : 0;
 
-	if (argv)
-		expect_command(u, argv[0]);
-	err = supply_turn(s, u);
+	if (!err)
+		err = supply_turn(s, u);
 	while (!err && unwinder_busy(u) && now_ns() < until) {
 		err = session_poll(s, 20);
 		if (!err)

@@ -4,6 +4,7 @@
 #define MP_CAPTURE_SUPPLY_H
 
 struct session;
+struct spawn_user;
 struct unwinder;
 
 /* 0 or -errno. */
@@ -11,7 +12,8 @@ int supply_open(struct session *s, struct unwinder **ret_u);
 /* Whenever the rings were drained. */
 int supply_turn(struct session *s, struct unwinder *u);
 /* The tables of what the targets execute, before anything is recorded; what takes longer than some
- * seconds comes later. argv: CMD that is about to be started, NULL: none. */
-int supply_settle(struct session *s, struct unwinder *u, char *const *argv);
+ * seconds comes later. argv: CMD that is about to be started as user, NULL: none. */
+int supply_settle(struct session *s, struct unwinder *u, char *const *argv,
+		  const struct spawn_user *user);
 
 #endif

@@ -157,23 +157,6 @@ void unwinder_expect(struct unwinder *u, const char *path)
 		module_of(u, fd);
 }
 
-void unwinder_expect_own(struct unwinder *u)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[4300], perm[8];
-	int at;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = 0;
-		at = 0;
-		if (sscanf(line, "%*x-%*x %7s %*x %*x:%*x %*u %n", perm, &at) == 1 &&
-		    perm[2] == 'x' && at && line[at] == '/')
-			unwinder_expect(u, line + at);
-	}
-	if (f)
-		fclose(f);
-}
-
 static int built(void *ctx, size_t i, const struct unwind_table *t)
 {
 	struct unwinder *u = ctx;

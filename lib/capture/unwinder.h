@@ -16,8 +16,6 @@ void unwinder_free(struct unwinder **u);
 int unwinder_feed(struct unwinder *u, const struct mp_hdr *rec);
 /* This file will be executed: its table is built beforehand. */
 void unwinder_expect(struct unwinder *u, const char *path);
-/* So will those that this program executes. */
-void unwinder_expect_own(struct unwinder *u);
 /* Does what can be done without waiting. 0 or -errno. */
 int unwinder_turn(struct unwinder *u);
 /* Is a table being built? */

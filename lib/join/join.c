@@ -20,6 +20,7 @@ const struct cost_column cost_columns[COST_MAX] = {
 };
 
 const char *const origin_kind_names[ORIGIN_KINDS] = {
+	[ORIGIN_MALLOC] = "malloc",
 	[ORIGIN_MMAP] = "mmap",
 	[ORIGIN_BRK] = "brk",
 	[ORIGIN_STACK] = "stack",
@@ -267,13 +268,17 @@ u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const s
 /* A forked space inherits mappings and their owners; what it holds of them is its own row. */
 u32 origin_in(struct replay *p, u32 origin, u32 space)
 {
+	int heap = p->origins[origin].heap;
 	struct owner key;
+	u32 there;
 
 	if (p->origins[origin].space == space)
 		return origin;
 	key = owner_of(&p->origins[origin]);
 	key.space = space;
-	return find_origin(p, &key);
+	there = find_origin(p, &key);
+	p->origins[there].heap |= heap;
+	return there;
 }
 
 /* Place of a space's number in the index, or of the hole where it would be. */
@@ -394,6 +399,7 @@ static int on_map(struct replay *p, const struct mp_hdr *rec)
 
 	if (!origin)
 		return p->err;
+	p->origins[origin].heap |= ev->inside == MP_INSIDE_ALLOC;
 	p->origins[origin].grows |= ev->kind == MP_MAP_MMAP && ev->flags & MAP_GROWSDOWN;
 	return map_range(p, rec->space, ev->start, ev->end, origin);
 }
@@ -454,8 +460,9 @@ static int in_window(const struct replay *p, u64 time_ns)
 int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping)
 {
 	return p->owner == OWNER_ALLOC ||
-	       (p->owner == OWNER_AUTO && (mapping == ORIGIN_MMAP || mapping == ORIGIN_BRK ||
-					   mapping == ORIGIN_FILE || mapping == ORIGIN_SHMEM));
+	       (p->owner == OWNER_AUTO &&
+		(mapping == ORIGIN_MALLOC || mapping == ORIGIN_MMAP || mapping == ORIGIN_BRK ||
+		 mapping == ORIGIN_FILE || mapping == ORIGIN_SHMEM));
 }
 
 /* A mapping that grows down does so at the fault, without a call, to the page of the fault. */
@@ -470,19 +477,32 @@ static int grow_down(struct replay *p, u32 space, u64 addr)
 	return ledger_map(p->ledger, space, addr, iv.start, iv.origin);
 }
 
+void charge_fault(struct replay *p, u32 origin, const struct fault_cost *f)
+{
+	struct cost *c = p->origins[origin].cost;
+
+	cost_add(&c[COST_FAULTS], 0, 1);
+	cost_add(&c[COST_STALL], 0, (s64)f->stall);
+	cost_add(&c[COST_FAULTED], 0, f->bytes);
+	cost_add(&c[COST_TOUCHED], 0, f->touched);
+	cost_add(&c[COST_COW], 0, f->copied);
+}
+
 int join_fault(struct replay *p, const struct mp_hdr *rec)
 {
 	const struct mp_ev_fault *ev = trace_body(rec, fault);
 	u32 fault, owner = 0, fresh = 0, fresh_block;
 	s64 bytes = (s64)(MP_PAGE_SIZE << (ev->order < 20 ? ev->order : 0));
-	struct origin *o;
+	struct fault_cost cost;
 	int err;
 
 	fault = origin_get(p, ORIGIN_FAULT, rec->space, ev->stack, 0,
 			   ev->stack ? NULL : "[no stack]");
 	if (!fault)
 		return p->err;
-	err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
+	err = alloc_fault(p, rec);
+	if (!err)
+		err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
 	if (!err && !owner && !grow_down(p, rec->space, ev->addr))
 		err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
 	/* A huge fault backs its whole block but proves access to one page only. */
@@ -496,15 +516,22 @@ int join_fault(struct replay *p, const struct mp_hdr *rec)
 	owner = origin_in(p, owner, rec->space);
 	if (!owner)
 		return p->err;
-	o = &p->origins[owner];
-	if (!faults_are_of_mapping(p, o->kind))
-		o = &p->origins[fault];
-	cost_add(&o->cost[COST_FAULTS], 0, 1);
-	cost_add(&o->cost[COST_STALL], 0, ev->stall);
-	cost_add(&o->cost[COST_FAULTED], 0, bytes);
-	cost_add(&o->cost[COST_TOUCHED], 0, (s64)(fresh * MP_PAGE_SIZE));
-	cost_add(&o->cost[COST_COW], 0, ev->member == 255 ? bytes : 0);
-	return 0;
+	cost = (struct fault_cost){
+		.space = rec->space,
+		.tid = ev->tid,
+		.fault = fault,
+		.mapping = owner,
+		.addr = ev->addr,
+		.seq = rec->seq,
+		.stall = ev->stall,
+		.bytes = bytes,
+		.touched = (s64)(fresh * MP_PAGE_SIZE),
+		.copied = ev->member == 255 ? bytes : 0,
+	};
+	if (ev->flags & MP_FAULT_ALLOC)
+		return alloc_hold(p, &cost);
+	charge_fault(p, alloc_fault_owner(p, &cost), &cost);
+	return p->err;
 }
 
 static int on_advise(struct replay *p, const struct mp_hdr *rec)
@@ -515,6 +542,11 @@ static int on_advise(struct replay *p, const struct mp_hdr *rec)
 	if (ev->advice != MADV_DONTNEED && ev->advice != MADV_REMOVE && ev->advice != MADV_FREE)
 		return 0;
 	err = ledger_discard(p->ledger, rec->space, ev->start, ev->end);
+	/* MADV_FREE leaves the pages until there is need. */
+	if (!err)
+		err = ev->advice == MADV_FREE
+			      ? ledger_doubt_freed(p->ledger, rec->space, ev->start, ev->end)
+			      : ledger_forget_freed(p->ledger, rec->space, ev->start, ev->end);
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
@@ -546,6 +578,10 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return join_fault(p, rec);
 	case MP_EV_ADVISE:
 		return on_advise(p, rec);
+	case MP_EV_ALLOC:
+	case MP_EV_FREE:
+	case MP_EV_REALLOC:
+		return alloc_apply(p, rec);
 	case MP_EV_WALK:
 		if (!w->end) {
 			p->nr_vmas = p->walked = 0;

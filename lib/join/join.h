@@ -64,6 +64,7 @@ static inline s64 cost_hi(const struct cost *c)
 struct memcg;
 
 enum origin_kind {
+	ORIGIN_MALLOC,
 	ORIGIN_MMAP,
 	ORIGIN_BRK,
 	ORIGIN_STACK,
@@ -79,9 +80,9 @@ enum origin_kind {
 };
 extern const char *const origin_kind_names[ORIGIN_KINDS];
 
-/* Every resident byte is in exactly one, by the mapping it lies in, whoever owns it. Without an
- * allocator's evidence live is a mapping that still exists, and freed and slack are unknown parts
- * of it. */
+/* Every resident byte is in exactly one, by the allocation or mapping it lies in, whoever owns it.
+ * Where allocations were not recorded live is a mapping that still exists, and freed and slack are
+ * unknown parts of it. */
 enum mem_class {
 	CLASS_LIVE,
 	CLASS_FREED,
@@ -174,7 +175,8 @@ struct report {
 	int no_frames; /* pages whose number of mappings is unknown were met */
 	int no_nodes; /* pages on no known NUMA node were met */
 	const char *no_growth; /* why there is none to see, NULL: there is */
-	const char *no_map, *no_fault; /* why these were not recorded, NULL: they were */
+	/* Why these were not recorded, NULL: they were. */
+	const char *no_map, *no_fault, *no_alloc;
 	struct loss_cause losses[MP_LOSS_MAX];
 	struct mark *marks;
 	size_t nr_marks;

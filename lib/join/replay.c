@@ -92,7 +92,7 @@ void store_release(struct store *s)
 /* Applied behind its place: what it concerned may have been judged without it. */
 static int note_late(struct replay *p, const struct mp_hdr *rec)
 {
-	const struct mp_ev_loss late = {.count = 1, .cause = MP_LOSS_MAX, .cls = MP_CLASS_MAP};
+	struct mp_ev_loss late = {.count = 1, .cause = MP_LOSS_BY_CLASS, .cls = MP_CLASS_MAP};
 
 	switch (rec->type) {
 	case MP_EV_SPACE:
@@ -102,7 +102,12 @@ static int note_late(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_UNMAP_END:
 	case MP_EV_REMAP:
 	case MP_EV_ADVISE:
-		return note_loss(p, rec->space, &late);
+		return note_loss(p, rec, &late);
+	case MP_EV_ALLOC:
+	case MP_EV_FREE:
+	case MP_EV_REALLOC:
+		late.cls = MP_CLASS_ALLOC;
+		return note_loss(p, rec, &late);
 	default:
 		return 0;
 	}
@@ -137,11 +142,18 @@ static void lose(struct space_state *s, const struct space_loss *l)
 {
 	if (s->id == l->space || !l->space)
 		s->lost[l->cls] += l->count;
+	else
+		return;
+	if (l->cls == MP_CLASS_ALLOC && l->seq > s->alloc_hole)
+		s->alloc_hole = l->seq;
 }
 
-int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss)
+int note_loss(struct replay *p, const struct mp_hdr *rec, const struct mp_ev_loss *loss)
 {
-	struct space_loss *l, now = {.space = space, .cls = loss->cls, .count = loss->count};
+	struct space_loss *l, now = {.space = rec->space,
+				     .cls = loss->cls,
+				     .count = loss->count,
+				     .seq = rec->seq};
 	u32 i;
 
 	if (loss->cls >= MP_CLASS_MAX)
@@ -149,8 +161,9 @@ int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss)
 	for (i = 0; i < p->nr_spaces; i++)
 		lose(&p->spaces[i], &now);
 	for (i = 0; i < p->nr_lost; i++)
-		if (p->lost[i].space == space && p->lost[i].cls == loss->cls) {
+		if (p->lost[i].space == rec->space && p->lost[i].cls == loss->cls) {
 			p->lost[i].count += loss->count;
+			p->lost[i].seq = rec->seq > p->lost[i].seq ? rec->seq : p->lost[i].seq;
 			return 0;
 		}
 	l = realloc(p->lost, (p->nr_lost + 1) * sizeof(*l));
@@ -187,7 +200,14 @@ static void note_absent(struct replay *p, const struct mp_ev_hook *hook)
 {
 	const char *what = replay_text(p, hook->capability), *why = replay_text(p, hook->reason);
 
-	if (hook->provider || !what)
+	if (!what)
+		return;
+	if (!strcmp(what, "alloc")) {
+		p->r->no_alloc = hook->provider ? NULL : why ? why : "not recorded";
+		/* A reason beside a provider: it does not see all. */
+		p->some_allocs = hook->provider && why;
+	}
+	if (hook->provider)
 		return;
 	if (!strcmp(what, "map")) {
 		p->blind = 1;
@@ -231,7 +251,7 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 			if (MP_LOSSES_OF_EVENTS >> loss->cause & 1)
 				r->lost += loss->count;
 		}
-		return note_loss(p, rec->space, loss);
+		return note_loss(p, rec, loss);
 	case MP_EV_MARK:
 		return note_mark(p, rec);
 	case MP_EV_WINDOW:
@@ -283,6 +303,7 @@ static void forget_picture(struct replay *p)
 	if (p->shared)
 		memset(p->shared, 0, p->cap_pfns * sizeof(*p->shared));
 	memset(p->raced, 0, sizeof(p->raced));
+	memset(&p->split, 0, sizeof(p->split));
 	p->nr_pfns = p->nr_pictured = 0;
 	p->r->no_nodes = 0;
 	p->r->stable = p->unstable = 0;
@@ -317,6 +338,8 @@ static int run(struct replay *p, size_t n)
 			err = shape_walk(p, i);
 			if (!err)
 				err = find_races(p, i);
+			if (!err && current == final)
+				err = alloc_find_busy(p, i);
 			if (err)
 				break;
 		}
@@ -333,6 +356,7 @@ static int run(struct replay *p, size_t n)
 	}
 	if (!err)
 		err = stream_until(p, ~0ull);
+	alloc_release(p);
 	return err ? err : p->err;
 }
 
@@ -481,6 +505,7 @@ int replay_new(enum owner_mode owner, const char *(*text)(const void *ctx, u32 i
 		return err;
 	}
 	p->r->end = -1;
+	p->r->no_alloc = "not recorded";
 	*ret_p = p;
 	return 0;
 }
@@ -507,6 +532,8 @@ void replay_free(struct replay **pp)
 	free(p->races);
 	free(p->chunks);
 	free(p->births);
+	free(p->busy);
+	free(p->held);
 	free(p->leaving);
 	free(p->calls);
 	free(p->doubts);

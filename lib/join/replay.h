@@ -18,6 +18,7 @@ struct origin {
 	u32 next_unused;
 	int unused; /* the number is free: nobody has it */
 	int grows; /* mapped with MAP_GROWSDOWN */
+	int heap; /* mapped by an allocator */
 	struct cost cost[COST_MAX];
 	u64 resident_start;
 	u64 moved; /* pages now under a faulting stack: they may have been here at the start */
@@ -33,11 +34,25 @@ struct space_state {
 	int attached, ended, pictured; /* pictured: in the final picture */
 	int gone; /* nobody refers to it any more */
 	u64 lost[MP_CLASS_MAX];
+	u64 alloc_hole; /* allocations born up to this event may be gone, or others be there */
 };
 
 struct space_loss {
 	u32 space, cls;
 	u64 count;
+	u64 seq; /* of the last record of it */
+};
+
+/* Bytes whose owner changed while a picture was taken. */
+struct busy {
+	u64 start, end;
+};
+
+/* What a fault costs. */
+struct fault_cost {
+	u32 space, tid, fault, mapping; /* fault: origin by stack; mapping: of the page */
+	u64 addr, seq, stall;
+	s64 bytes, touched, copied;
 };
 
 #define MP_NODE_COLUMNS 8u /* node0 to node7 of cost.def */
@@ -171,6 +186,16 @@ struct replay {
 	size_t nr_calls, cap_calls;
 	struct doubt *doubts;
 	u32 nr_doubts;
+	struct busy *busy; /* of the walk being read, sorted, apart */
+	size_t nr_busy, cap_busy;
+	struct fault_cost *held; /* inside a call of an allocator that has not returned */
+	size_t nr_held, cap_held;
+	int some_allocs; /* not all allocations were recorded */
+	struct {
+		u64 page;
+		u32 space;
+		s64 unique; /* of a page of several owners, whether it counts */
+	} split;
 	struct leaving *leaving;
 	u32 nr_leaving;
 	struct chunk *chunks; /* of the walk being read */
@@ -209,7 +234,7 @@ int store_drop(struct store *s, size_t n); /* the first n */
 void store_release(struct store *s);
 /* What a record says of the recording just by being there. */
 void note_seen(struct replay *p, const struct mp_hdr *rec);
-int note_loss(struct replay *p, u32 space, const struct mp_ev_loss *loss);
+int note_loss(struct replay *p, const struct mp_hdr *rec, const struct mp_ev_loss *loss);
 /* A space that is born bears the losses that concern every space. */
 void losses_before(const struct replay *p, struct space_state *s);
 
@@ -268,6 +293,35 @@ int origin_rehash(struct replay *p, u32 size);
 struct space_state *space_get(struct replay *p, u32 id);
 void space_reindex(struct replay *p); /* the array has others, not more */
 void cost_add(struct cost *c, s64 exact, s64 inferred);
+void part_add(struct cost *c, enum cost_part part, s64 amount);
+/* Adds what a fault costs to an owner. */
+void charge_fault(struct replay *p, u32 origin, const struct fault_cost *f);
+
+/* alloc.c: allocations. */
+int alloc_apply(struct replay *p, const struct mp_hdr *rec);
+/* A fault gave a page new backing, or a copy; before the ledger hears of it. */
+int alloc_fault(struct replay *p, const struct mp_hdr *rec);
+u32 alloc_fault_owner(struct replay *p, const struct fault_cost *f);
+/* The owner of a fault inside a call of an allocator is known when that returns. */
+int alloc_hold(struct replay *p, const struct fault_cost *f);
+/* Those whose calls did not return an allocation. */
+void alloc_release(struct replay *p);
+/* Bytes that change hands while the walk at pending record i is taken. */
+int alloc_find_busy(struct replay *p, size_t i);
+int alloc_is_busy(const struct replay *p, u64 at, u64 *end);
+/* Does a mapping of this kind hold allocations, or is it a file's or object's whatever they say? */
+int may_hold_allocs(enum origin_kind mapping);
+
+/* charge.c: who is charged how much, and how well that is known. */
+enum cost_part owner_part(struct replay *p, const struct origin *o);
+enum cost_part page_part(struct replay *p, const struct origin *o);
+void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race);
+/* The resident or swapped bytes [start, end) of run, all in one interval of the ledger. */
+void charge_range(struct replay *p, u32 space, const struct ledger_interval *iv, u32 mapping,
+		  const struct mp_ev_run *run, u64 start, u64 end, int first, int final);
+/* What is reserved in an interval. */
+void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv);
+int knows_charges(const struct replay *p);
 
 /* walk.c: a walk's VMAs and runs against the ledger. final: this picture gives the stocks. */
 int walk_vma(struct replay *p, const struct mp_hdr *rec);

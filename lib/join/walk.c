@@ -64,7 +64,7 @@ static int claim(struct replay *p, u32 space, u64 start, u64 end, const struct m
 		origin = unannounced(p, space, v);
 	if (!origin)
 		return p->err;
-	err = ledger_map(p->ledger, space, start, end, origin);
+	err = ledger_claim(p->ledger, space, start, end, origin);
 	if (!err && !leaves)
 		p->origins[origin].generations++;
 	/* Its call may have returned and be on its way: nobody is named yet, not for good. */
@@ -151,168 +151,6 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 
 /* ---- pages ---- */
 
-static u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping)
-{
-	struct origin *o = &p->origins[mapping];
-	u32 fault;
-
-	if (p->owner == OWNER_ALLOC || o->kind == ORIGIN_FILE || o->kind == ORIGIN_SHMEM ||
-	    o->kind == ORIGIN_SPECIAL ||
-	    (p->owner == OWNER_AUTO && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK)))
-		return mapping;
-	fault = ledger_page(p->ledger, space, addr);
-	/* One thread faults on many pages in a row: most calls find the row at once. */
-	return fault ? origin_in(p, fault, space) : mapping;
-}
-
-/* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
- * any mapping whose birth was seen. Fault stacks are inferences; so are shapes, but only who it is,
- * not how much. */
-static enum cost_part owner_part(struct replay *p, const struct origin *o)
-{
-	struct space_state *s = space_get(p, o->space);
-
-	if (o->kind == ORIGIN_FAULT || p->blind ||
-	    (s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE])))
-		return PART_INFERRED;
-	if (o->class_name && (o->kind == ORIGIN_PREEXISTING || o->kind == ORIGIN_SPECIAL))
-		return PART_COUNTED;
-	return PART_EXACT;
-}
-
-/* The same of pages: asked who made them resident, a mapping stands in for whoever touched the page
- * unseen. */
-static enum cost_part page_part(struct replay *p, const struct origin *o)
-{
-	if (p->owner == OWNER_FAULT && (o->kind == ORIGIN_MMAP || o->kind == ORIGIN_BRK))
-		return PART_INFERRED;
-	return owner_part(p, o);
-}
-
-static void part_add(struct cost *c, enum cost_part part, s64 amount)
-{
-	cost_add(c, part == PART_EXACT ? amount : 0, part == PART_EXACT ? 0 : amount);
-	if (part == PART_COUNTED)
-		c->counted += amount;
-}
-
-static void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race)
-{
-	struct origin *o = &p->origins[origin];
-
-	enum cost_part part = id == COST_RESERVED ? owner_part(p, o) : page_part(p, o);
-
-	part_add(&o->cost[id], race ? PART_INFERRED : part, amount);
-	if (race)
-		p->raced[id] += amount;
-}
-
-static enum mem_class class_of(enum origin_kind mapping)
-{
-	switch (mapping) {
-	case ORIGIN_MMAP:
-	case ORIGIN_BRK:
-		return CLASS_LIVE;
-	case ORIGIN_FILE:
-		return CLASS_FILE;
-	case ORIGIN_SHMEM:
-		return CLASS_SHMEM;
-	case ORIGIN_STACK:
-		return CLASS_STACK;
-	case ORIGIN_SPECIAL:
-		return CLASS_SPECIAL;
-	case ORIGIN_PREEXISTING:
-		return CLASS_PREEXISTING;
-	default:
-		return CLASS_UNATTRIBUTED;
-	}
-}
-
-static void charge_class(struct replay *p, u32 mapping, s64 bytes, int race)
-{
-	const struct origin *o = &p->origins[mapping];
-
-	part_add(&p->r->classes[class_of(o->kind)], race ? PART_INFERRED : owner_part(p, o), bytes);
-}
-
-/* Did the pictures ask which pages are charged to the recorded cgroup? */
-static int knows_charges(const struct replay *p)
-{
-	return p->r->memcg && p->r->memcg->flags & MP_CGROUP_ASKED;
-}
-
-/* pages pages from addr, all of one run and one owner. */
-static void charge_pages(struct replay *p, u32 owner, u32 mapping, const struct mp_ev_run *run,
-			 u64 addr, u64 pages)
-{
-	s64 bytes = (s64)(pages * MP_PAGE_SIZE), unique = bytes;
-	u32 n = run->mapcount ? run->mapcount : 1;
-	int race = run->flags & MP_PAGE_RACING ||
-		   racing(p, p->origins[owner].space, addr, addr + pages * MP_PAGE_SIZE);
-	u64 i;
-
-	if (run->flags & MP_PAGE_SWAPPED)
-		charge(p, owner, COST_SWAPPED, bytes, race);
-	if (run->flags & MP_PAGE_HUGETLB)
-		charge(p, owner, COST_HUGETLB, bytes, race);
-	if (!(run->flags & MP_PAGE_RESIDENT))
-		return;
-	charge(p, owner, COST_RESIDENT, bytes, race);
-	if (run->node < MP_NODE_COLUMNS)
-		charge(p, owner, COST_NODE0 + run->node, bytes, race);
-	else
-		p->r->no_nodes = 1;
-	if (run->flags & MP_PAGE_CHARGED && knows_charges(p))
-		charge(p, owner, COST_CHARGED, bytes, race);
-	charge(p, owner, COST_PSS, (s64)(pages * ((MP_PAGE_SIZE << PSS_SHIFT) / n)), race);
-	if (!run->mapcount)
-		p->r->no_frames = 1;
-	if (run->flags & MP_PAGE_THP)
-		charge(p, owner, COST_THP, bytes, race);
-	if (n > 1) {
-		charge(p, owner, COST_SHARED, bytes, race);
-		for (i = 0, unique = 0; run->pfn_id && i < pages; i++)
-			unique += unique_page(
-				p, run->pfn_id + (addr - run->start) / MP_PAGE_SIZE + i, owner,
-				race ? PART_INFERRED : page_part(p, &p->origins[owner]));
-	} else {
-		charge(p, owner, COST_PRIVATE, bytes, race);
-	}
-	charge(p, owner, COST_UNIQUE, unique, race);
-	if (class_of(p->origins[mapping].kind) == CLASS_LIVE)
-		charge(p, owner, COST_LIVE, bytes, race);
-	charge_class(p, mapping, bytes, race);
-}
-
-/* The first picture of a space is where growth counts from; it may be the last one too. */
-static void charge_part(struct replay *p, u32 owner, u32 mapping, const struct mp_ev_run *run,
-			u64 from, u64 to, int first, int final)
-{
-	if (first && run->flags & MP_PAGE_RESIDENT)
-		p->origins[owner].resident_start += to - from;
-	if (final && owner != mapping && run->flags & MP_PAGE_RESIDENT)
-		p->origins[mapping].moved += to - from;
-	if (final)
-		charge_pages(p, owner, mapping, run, from, (to - from) / MP_PAGE_SIZE);
-}
-
-static void charge_range(struct replay *p, u32 space, u32 mapping, const struct mp_ev_run *run,
-			 u64 start, u64 end, int first, int final)
-{
-	u64 at = start, from = start;
-	u32 owner = 0, next;
-
-	for (; at < end; at += MP_PAGE_SIZE) {
-		next = page_owner(p, space, at, mapping);
-		if (owner && next != owner) {
-			charge_part(p, owner, mapping, run, from, at, first, final);
-			from = at;
-		}
-		owner = next;
-	}
-	charge_part(p, owner, mapping, run, from, end, first, final);
-}
-
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 {
 	const struct mp_ev_run *run = trace_body(rec, run);
@@ -336,11 +174,12 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 		} else {
 			/* The VMA was there, its mapping is gone: nobody is named for it. */
 			stop = at + MP_PAGE_SIZE;
+			iv = (struct ledger_interval){.start = at, .end = stop};
 			mapping = origin_get(p, ORIGIN_UNATTRIBUTED, rec->space, 0, 0,
 					     "unmapped while walked");
 		}
 		if (mapping)
-			charge_range(p, rec->space, mapping, run, at, stop, first, final);
+			charge_range(p, rec->space, &iv, mapping, run, at, stop, first, final);
 		at = stop;
 	}
 	return p->err;
@@ -406,8 +245,7 @@ int walk_finish(struct replay *p, u32 space, int final)
 	}
 	charge_objects(p, space);
 	for (; ledger_next(p->ledger, space, at, &iv); at = iv.end)
-		charge(p, origin_in(p, iv.origin, space), COST_RESERVED, (s64)(iv.end - iv.start),
-		       racing(p, space, iv.start, iv.end));
+		charge_reserved(p, space, &iv);
 	return p->err;
 }
 
@@ -421,6 +259,8 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 		return r->no_nodes ? "the node of a page is unknown" : NULL;
 	if (id == COST_LIVE)
 		return r->no_map;
+	if (id == COST_FREED || id == COST_SLACK || id == COST_PADDING)
+		return r->no_alloc;
 	if (id == COST_CHARGED)
 		return r->memcg ? NULL : "no cgroup was recorded: record with --cgroup";
 	if (id == COST_GROWN)
@@ -560,7 +400,8 @@ static void grown(struct replay *p, const struct origin *o, struct cost *ret)
 
 	part_add(ret, part, -(s64)o->resident_start);
 	ret->open |= part != PART_EXACT;
-	if (!o->moved)
+	/* What it had nothing of at the start cannot have moved. */
+	if (!o->moved || !o->resident_start)
 		return;
 	ret->counted += ret->exact;
 	ret->inferred += ret->exact;
@@ -595,6 +436,11 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 	grown(p, o, &ret[COST_GROWN]);
 }
 
+static int is_class(int c)
+{
+	return c == COST_LIVE || c == COST_FREED || c == COST_SLACK || c == COST_PADDING;
+}
+
 /* However its owners are known, a walk counts all pages; charges are counted elsewhere, too. */
 static void total_bounds(const struct replay *p, struct report *r)
 {
@@ -603,9 +449,13 @@ static void total_bounds(const struct replay *p, struct report *r)
 	for (c = 0; c < COST_MAX; c++) {
 		struct cost *t = &r->total[c];
 
-		if ((cost_columns[c].kind == COST_STOCK && c != COST_CHARGED) || c == COST_GROWN)
+		if ((cost_columns[c].kind == COST_STOCK && c != COST_CHARGED && !is_class(c)) ||
+		    c == COST_GROWN)
 			t->counted = t->inferred - p->raced[c == COST_GROWN ? COST_RESIDENT : c];
 		t->hi = cost_value(t);
+		/* Bytes whose owner is not sure may be of another class. */
+		if (is_class(c) && t->inferred)
+			t->hi = cost_value(&r->total[COST_RESIDENT]);
 		if (c == COST_TOUCHED && cost_value(&r->total[COST_RESERVED]) > t->hi)
 			t->hi = cost_value(&r->total[COST_RESERVED]);
 	}
@@ -639,7 +489,8 @@ void walk_judge(struct replay *p, struct report *r)
 	}
 	total_bounds(p, r);
 	for (c = 0; c < CLASS_MAX; c++) {
-		r->classes[c].known = r->has_walk && c != CLASS_FREED && c != CLASS_SLACK;
+		r->classes[c].known =
+			r->has_walk && (!r->no_alloc || (c != CLASS_FREED && c != CLASS_SLACK));
 		r->classes[c].hi = cost_value(&r->classes[c]);
 	}
 	whole_bytes(&r->total[COST_PSS]);

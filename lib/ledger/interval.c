@@ -20,6 +20,13 @@ struct node *iv_next(struct node *n, u64 addr)
 	return best;
 }
 
+int iv_overlaps(struct node *root, u64 start, u64 end)
+{
+	struct node *n = iv_next(root, start);
+
+	return n && n->key < end;
+}
+
 u64 iv_bytes(const struct node *n)
 {
 	if (!n)

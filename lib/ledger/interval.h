@@ -10,6 +10,8 @@
 
 /* First interval with end > addr, or NULL. */
 struct node *iv_next(struct node *root, u64 addr);
+/* Does an interval have a byte of [start, end)? */
+int iv_overlaps(struct node *root, u64 start, u64 end);
 u64 iv_bytes(const struct node *root);
 /* Takes [start, end) out of *root; what is cut lives on with its origin and a new generation. */
 int iv_cut(struct heap *h, struct node **root, u64 start, u64 end, struct node **ret_cut);

@@ -10,10 +10,9 @@
 #include "lib/ledger/page.h"
 #include "lib/ledger/space.h"
 
-#define ADDR_END  (1ull << 57)
 #define ORDER_MAX 30 /* 4 TiB; beyond is no page of any architecture */
 
-static struct space *space_find(const struct ledger *l, u32 id)
+struct space *ledger_space(const struct ledger *l, u32 id)
 {
 	struct space *s = l->spaces[id % SPACE_BUCKETS];
 
@@ -22,22 +21,32 @@ static struct space *space_find(const struct ledger *l, u32 id)
 	return s;
 }
 
-static struct view view_get(struct ledger *l, struct space *s)
+struct view view_get(struct ledger *l, struct space *s)
 {
+	u32 i;
+
 	s->edit = ++l->edits;
 	node_get(s->view.intervals);
 	node_get(s->view.pages);
+	node_get(s->view.freed);
+	for (i = 0; i < LEDGER_FAMILIES; i++)
+		node_get(s->view.allocs[i]);
 	return s->view;
 }
 
 static void view_put(struct heap *h, struct view *v)
 {
+	u32 i;
+
 	node_put(h, v->intervals);
 	node_put(h, v->pages);
+	node_put(h, v->freed);
+	for (i = 0; i < LEDGER_FAMILIES; i++)
+		node_put(h, v->allocs[i]);
 }
 
 /* Makes v the state of s, or forgets it after an error. Returns err. */
-static int view_commit(struct heap *h, struct space *s, struct view *v, int err)
+int view_commit(struct heap *h, struct space *s, struct view *v, int err)
 {
 	if (err) {
 		view_put(h, v);
@@ -48,7 +57,7 @@ static int view_commit(struct heap *h, struct space *s, struct view *v, int err)
 	return 0;
 }
 
-static int view_unmap(struct heap *h, struct view *v, u64 start, u64 end)
+static int view_cut(struct heap *h, struct view *v, u64 start, u64 end)
 {
 	struct node *cut;
 	int err;
@@ -63,14 +72,32 @@ static int view_unmap(struct heap *h, struct view *v, u64 start, u64 end)
 	return err;
 }
 
+static int view_unmap(struct heap *h, struct view *v, u64 start, u64 end)
+{
+	int err = view_drop_allocs(h, v, start, end);
+
+	return err ? err : view_cut(h, v, start, end);
+}
+
+static int view_add(struct heap *h, struct view *v, u64 start, u64 end, u32 origin)
+{
+	v->mapped += end - start;
+	return iv_add(h, &v->intervals, start, end, origin);
+}
+
 static int view_map(struct heap *h, struct view *v, u64 start, u64 end, u32 origin)
 {
 	int err = view_unmap(h, v, start, end);
 
-	if (err)
-		return err;
-	v->mapped += end - start;
-	return iv_add(h, &v->intervals, start, end, origin);
+	return err ? err : view_add(h, v, start, end, origin);
+}
+
+/* What is allocated there was announced, though its mapping was not. */
+static int view_claim(struct heap *h, struct view *v, u64 start, u64 end, u32 origin)
+{
+	int err = view_cut(h, v, start, end);
+
+	return err ? err : view_add(h, v, start, end, origin);
 }
 
 /* Consumes cut: the intervals of an old place, of which old ones are to stay there too. */
@@ -105,6 +132,9 @@ static int view_move(struct heap *h, struct view *v, u64 old_start, u64 len, u64
 	int err;
 
 	err = view_unmap(h, v, new_start, new_start + new_len);
+	/* An allocator that moves a mapping announces what it moved. */
+	if (!err)
+		err = view_drop_allocs(h, v, old_start, old_start + len);
 	if (err)
 		return err;
 	err = iv_cut(h, &v->intervals, old_start, old_start + len, &intervals);
@@ -152,10 +182,10 @@ int ledger_space_new(struct ledger *l, u32 space, u32 parent)
 {
 	struct space *p = NULL, *s;
 
-	if (space_find(l, space))
+	if (ledger_space(l, space))
 		return -EEXIST;
 	if (parent) {
-		p = space_find(l, parent);
+		p = ledger_space(l, parent);
 		if (!p)
 			return -ENOENT;
 	}
@@ -188,13 +218,13 @@ int ledger_space_end(struct ledger *l, u32 space)
 
 static int range_ok(u64 start, u64 len)
 {
-	return start % MP_PAGE_SIZE == 0 && len % MP_PAGE_SIZE == 0 && len && start < ADDR_END &&
-	       len <= ADDR_END - start;
+	return start % MP_PAGE_SIZE == 0 && len % MP_PAGE_SIZE == 0 && len &&
+	       start < LEDGER_ADDR_END && len <= LEDGER_ADDR_END - start;
 }
 
 int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
 {
-	struct space *s = space_find(l, space);
+	struct space *s = ledger_space(l, space);
 	struct view v;
 
 	if (end < start || !range_ok(start, end - start))
@@ -205,9 +235,22 @@ int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
 	return view_commit(&l->heap, s, &v, view_map(&l->heap, &v, start, end, origin));
 }
 
+int ledger_claim(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
+{
+	struct space *s = ledger_space(l, space);
+	struct view v;
+
+	if (end < start || !range_ok(start, end - start))
+		return -EINVAL;
+	if (!s)
+		return -ENOENT;
+	v = view_get(l, s);
+	return view_commit(&l->heap, s, &v, view_claim(&l->heap, &v, start, end, origin));
+}
+
 int ledger_unmap(struct ledger *l, u32 space, u64 start, u64 end)
 {
-	struct space *s = space_find(l, space);
+	struct space *s = ledger_space(l, space);
 	struct view v;
 
 	if (end < start || !range_ok(start, end - start))
@@ -223,7 +266,7 @@ static int remap_ok(u64 old_start, u64 old_len, u64 new_start, u64 new_len, int 
 	if (!range_ok(new_start, new_len))
 		return 0;
 	if (!old_len)
-		return !dontunmap && old_start % MP_PAGE_SIZE == 0 && old_start < ADDR_END;
+		return !dontunmap && old_start % MP_PAGE_SIZE == 0 && old_start < LEDGER_ADDR_END;
 	if (!range_ok(old_start, old_len))
 		return 0;
 	/* As in the kernel: it moves everything, and elsewhere. */
@@ -237,7 +280,7 @@ int ledger_remap(struct ledger *l, u32 space, u64 old_start, u64 old_len, u64 ne
 		 u64 new_len, int dontunmap, u32 origin)
 {
 	u64 keep = old_len < new_len ? old_len : new_len;
-	struct space *s = space_find(l, space);
+	struct space *s = ledger_space(l, space);
 	struct view v;
 	int err = 0;
 
@@ -286,7 +329,7 @@ static struct node *interval_at(const struct space *s, struct near *near, u64 ad
 int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_origin,
 		 u32 *ret_origin, u32 *ret_new_pages)
 {
-	struct space *s = space_find(l, space);
+	struct space *s = ledger_space(l, space);
 	u32 origin, new_pages = 0;
 	u64 first, last;
 	struct near *near;
@@ -326,7 +369,7 @@ int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_ori
 
 int ledger_discard(struct ledger *l, u32 space, u64 start, u64 end)
 {
-	struct space *s = space_find(l, space);
+	struct space *s = ledger_space(l, space);
 	struct view v;
 	int err;
 
@@ -350,7 +393,7 @@ static int interval_ret(const struct node *n, struct ledger_interval *ret)
 
 int ledger_find(const struct ledger *l, u32 space, u64 addr, struct ledger_interval *ret)
 {
-	const struct space *s = space_find(l, space);
+	const struct space *s = ledger_space(l, space);
 	const struct node *n = s ? iv_next(s->view.intervals, addr) : NULL;
 
 	return n && n->key <= addr ? interval_ret(n, ret) : 0;
@@ -358,7 +401,7 @@ int ledger_find(const struct ledger *l, u32 space, u64 addr, struct ledger_inter
 
 int ledger_next(const struct ledger *l, u32 space, u64 addr, struct ledger_interval *ret)
 {
-	const struct space *s = space_find(l, space);
+	const struct space *s = ledger_space(l, space);
 	const struct node *n = s ? iv_next(s->view.intervals, addr) : NULL;
 
 	return n ? interval_ret(n, ret) : 0;
@@ -366,14 +409,14 @@ int ledger_next(const struct ledger *l, u32 space, u64 addr, struct ledger_inter
 
 u32 ledger_page(const struct ledger *l, u32 space, u64 addr)
 {
-	const struct space *s = space_find(l, space);
+	const struct space *s = ledger_space(l, space);
 
 	return s ? pages_get(s->view.pages, addr / MP_PAGE_SIZE) : 0;
 }
 
 u64 ledger_mapped_bytes(const struct ledger *l, u32 space)
 {
-	const struct space *s = space_find(l, space);
+	const struct space *s = ledger_space(l, space);
 
 	return s ? s->view.mapped : 0;
 }

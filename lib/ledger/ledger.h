@@ -7,6 +7,8 @@
  *  3. A fork costs O(1) and shares everything until one side changes (persistent trees).
  *  4. A page generation belongs to exactly one interval generation and ends no later than it.
  *  5. mapped bytes = bytes ever mapped - bytes unmapped, in every space at every moment.
+ *  6. Live allocations of a family never overlap; bytes of a freed one are its own until another is
+ *     freed there, its page is given back, or the page is backed anew.
  */
 #ifndef MP_LEDGER_LEDGER_H
 #define MP_LEDGER_LEDGER_H
@@ -14,6 +16,9 @@
 #include "bpf/shared/event.h"
 
 struct ledger;
+
+/* Allocations of one family lie inside those of the family below: a pool in blocks of malloc. */
+#define LEDGER_FAMILIES 2u
 
 /* Returns 0 or -ENOMEM. */
 int ledger_new(struct ledger **ret_l);
@@ -28,6 +33,8 @@ int ledger_space_end(struct ledger *l, u32 space);
 /* [start, end) is now mapped, with origin; whatever lay there ends (MAP_FIXED). Page aligned, not
  * empty, below 2^57, else -EINVAL. */
 int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin);
+/* The same for a mapping that is met, not announced: allocations in it stay. */
+int ledger_claim(struct ledger *l, u32 space, u64 start, u64 end, u32 origin);
 int ledger_unmap(struct ledger *l, u32 space, u64 start, u64 end);
 /* mremap: [old_start, +old_len) moves to new_start (pages and origins follow); growth beyond
  * old_len gets origin; shrink drops the tail. old_len 0 duplicates a shared mapping: origin for all
@@ -57,6 +64,36 @@ int ledger_next(const struct ledger *l, u32 space, u64 addr, struct ledger_inter
 /* Fault origin of the page generation at addr, 0 when none is known. */
 u32 ledger_page(const struct ledger *l, u32 space, u64 addr);
 u64 ledger_mapped_bytes(const struct ledger *l, u32 space);
+
+/* ---- alloc.c: allocations, byte by byte, inside mappings ---- */
+
+/* [start, +size) is allocated, which proves that what it overlaps of its family is not any more. A
+ * size of 0 occupies nothing. birth: number of the event, never 0. */
+int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
+		 u64 birth);
+/* The allocation at start, born at or before the event numbered until, is given back. Returns 1
+ * when there was one, 0, or -errno. */
+int ledger_alloc_end(struct ledger *l, u32 space, u32 family, u64 start, u64 until);
+/* Pages of [start, end) are given back (and are zero when touched again), or backed anew: nothing
+ * freed lies on them. */
+int ledger_forget_freed(struct ledger *l, u32 space, u64 start, u64 end);
+/* It is not known any more whether what was freed there lived on the pages that are there now. */
+int ledger_doubt_freed(struct ledger *l, u32 space, u64 start, u64 end);
+
+enum ledger_state { LEDGER_NEVER, LEDGER_LIVE, LEDGER_FREED };
+
+struct ledger_piece {
+	u64 end;
+	u64 birth; /* 0: see node.birth */
+	u32 origin; /* of the innermost live allocation, else of the last freed one; else 0 */
+	enum ledger_state state;
+};
+
+/* What addr is, and how far, but not beyond limit, that goes on. */
+void ledger_piece(const struct ledger *l, u32 space, u64 addr, u64 limit, struct ledger_piece *ret);
+/* Has the space allocations, live or freed, in [start, end)? */
+int ledger_has_allocs(const struct ledger *l, u32 space, u64 start, u64 end);
+
 /* Bytes the ledger holds on the heap. */
 u64 ledger_memory(const struct ledger *l);
 

@@ -5,12 +5,15 @@
 #ifndef MP_LEDGER_SPACE_H
 #define MP_LEDGER_SPACE_H
 
+#include "lib/ledger/ledger.h"
 #include "lib/ledger/treap.h"
 
-#define SPACE_BUCKETS 1024
+#define SPACE_BUCKETS	1024
+#define LEDGER_ADDR_END (1ull << 57)
 
 struct view {
 	struct node *intervals, *pages;
+	struct node *allocs[LEDGER_FAMILIES], *freed; /* alloc.c */
 	u64 mapped;
 };
 
@@ -37,5 +40,16 @@ struct ledger {
 	struct near near[NEAR_SETS][2]; /* the latest in front */
 	u64 edits;
 };
+
+/* ledger.c: an event works on a view of its own; commit makes it the space's, or forgets it after
+ * an error, which it returns. */
+struct space *ledger_space(const struct ledger *l, u32 id);
+struct view view_get(struct ledger *l, struct space *s);
+int view_commit(struct heap *h, struct space *s, struct view *v, int err);
+
+/* alloc.c: what lay in [start, end) is mapped no more. */
+int view_drop_allocs(struct heap *h, struct view *v, u64 start, u64 end);
+/* The pages there hold nothing of old any more. */
+int view_drop_freed(struct heap *h, struct view *v, u64 start, u64 end);
 
 #endif

@@ -33,13 +33,14 @@ struct chunk {
 
 struct node {
 	struct node *left, *right;
-	u64 key; /* interval: start; block: VA >> 21 */
+	u64 key; /* interval, allocation: start; block: VA >> 21 */
 	union {
 		u64 end;
 		struct chunk *chunk; /* when scattered */
 		struct run run; /* otherwise: the block's only run */
 	};
-	u32 origin; /* intervals */
+	u64 birth; /* allocations: number of the event; 0 of a freed one: not known */
+	u32 origin; /* intervals, allocations */
 	u32 gen;
 	u32 refs;
 	u32 prio : 31;

@@ -459,7 +459,7 @@ static int a_mapping_listed_again_counts_once(void)
 
 static int a_loss_demotes_from_its_step_on(void)
 {
-	struct mp_ev_loss loss = {.count = 1, .cause = MP_LOSS_MAX, .cls = MP_CLASS_MAP};
+	struct mp_ev_loss loss = {.count = 1, .cause = MP_LOSS_BY_CLASS, .cls = MP_CLASS_MAP};
 	struct held held = {AT(1), 4, 2};
 
 	space_born(1, 0);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/capture/multi.h"
+
+/* What BPF_LINK_CREATE reads for uprobe_multi. */
+struct link_create {
+	u32 prog_fd, target_fd, attach_type, flags;
+	u64 path, offsets, ref_ctr_offsets, cookies;
+	u32 cnt, multi_flags, pid, reserved;
+};
+
+#define RETURNS 1u /* BPF_F_UPROBE_MULTI_RETURN */
+
+int multi_attach(int prog_fd, pid_t pid, const char *path, const u64 *offsets, const u64 *cookies,
+		 size_t nr, int returns)
+{
+	struct link_create attr = {
+		.prog_fd = (u32)prog_fd,
+		.attach_type = MULTI_ATTACH_TYPE,
+		.path = (u64)(unsigned long)path,
+		.offsets = (u64)(unsigned long)offsets,
+		.cookies = (u64)(unsigned long)cookies,
+		.cnt = (u32)nr,
+		.multi_flags = returns ? RETURNS : 0,
+		.pid = (u32)pid,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A directory is no file to probe, and that is found out last; a pid below 0 is refused only since
+ * the kernel takes it for a process and not for a thread (Linux 6.10). */
+int multi_works(int prog_fd)
+{
+	const u64 offset = 0;
+
+	return multi_attach(prog_fd, 0, "/", &offset, NULL, 1, 0) == -EBADF &&
+	       multi_attach(prog_fd, -1, "/", &offset, NULL, 1, 0) == -EINVAL;
+}

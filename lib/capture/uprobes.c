@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "bpf/shared/config.h"
+#include "alloc.skel.h"
+#include "memprov.skel.h"
+#include "lib/capture/libs.h"
+#include "lib/capture/modules.h"
+#include "lib/capture/multi.h"
+#include "lib/capture/picture.h"
+#include "lib/capture/session.h"
+#include "lib/capture/sites.h"
+#include "lib/capture/snapshot.h"
+#include "lib/capture/uprobes.h"
+#include "lib/sym/file.h"
+
+/* The objects share their variables: these lie where they lie in the other. */
+#define SAME_PLACE(name)                                                \
+	_Static_assert(offsetof(struct alloc_bpf__bss, name) ==         \
+			       offsetof(struct memprov_bpf__bss, name), \
+		       #name " has another place")
+SAME_PLACE(mp_seq);
+SAME_PLACE(mp_losses);
+SAME_PLACE(mp_epoch);
+SAME_PLACE(mp_next_space);
+SAME_PLACE(mp_filter);
+SAME_PLACE(mp_unwind_generation);
+
+/* A file that was looked into. */
+struct ufile {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+	struct site *sites;
+	size_t nr;
+};
+
+/* Probes: many of a file, or one. */
+struct ulink {
+	struct bpf_link *one; /* NULL: many */
+	int many;
+};
+
+/* A process, and which files it has probes on. They stay with it when it becomes another program.
+ */
+struct uproc {
+	pid_t pid;
+	u32 space;
+	u8 to_scan, left;
+	u8 unprobed; /* no allocator was found in it, and that is said */
+	u8 joined; /* it only shares the memory of another */
+	u8 late; /* ran before its probes were there: what it did meanwhile is lost */
+	size_t *files;
+	size_t nr_files;
+	struct ulink *links;
+	size_t nr_links;
+};
+
+struct uprobes {
+	struct session *s;
+	struct alloc_bpf *skel;
+	const char *prefixes;
+	struct ufile *files;
+	size_t nr_files;
+	struct uproc *procs;
+	size_t nr_procs;
+	u64 sites;
+	int due;
+	int multi; /* the kernel has uprobe_multi */
+	char refused[256];
+};
+
+/* ---- files ---- */
+
+static void refuse(struct uprobes *u, const char *path, int err)
+{
+	if (!u->refused[0])
+		snprintf(u->refused, sizeof(u->refused), "%s: %s", path,
+			 err == -ENOTSUP ? "a Go program: return probes would crash it"
+					 : strerror(-err));
+}
+
+/* The number of the file behind fd, or -ENOMEM. */
+static s64 file_of(struct uprobes *u, int fd, const char *path)
+{
+	struct site sites[SITES_MAX];
+	struct ufile *f;
+	struct stat st;
+	size_t i;
+	int n;
+
+	if (fstat(fd, &st))
+		memset(&st, 0, sizeof(st));
+	for (i = 0; i < u->nr_files; i++) {
+		f = &u->files[i];
+		if (f->dev == st.st_dev && f->ino == st.st_ino && f->size == st.st_size &&
+		    f->changed.tv_sec == st.st_mtim.tv_sec &&
+		    f->changed.tv_nsec == st.st_mtim.tv_nsec)
+			return (s64)i;
+	}
+	f = reallocarray(u->files, u->nr_files + 1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	u->files = f;
+	f += u->nr_files;
+	*f = (struct ufile){
+		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .changed = st.st_mtim};
+	n = sites_read(fd, u->prefixes, sites);
+	if (n < 0 && n != -ENOEXEC)
+		refuse(u, path, n);
+	if (n > 0) {
+		f->sites = malloc((size_t)n * sizeof(*f->sites));
+		if (!f->sites)
+			return -ENOMEM;
+		memcpy(f->sites, sites, (size_t)n * sizeof(*f->sites));
+		f->nr = (size_t)n;
+	}
+	return (s64)u->nr_files++;
+}
+
+/* ---- probes ---- */
+
+static int add_link(struct uproc *p, struct ulink link)
+{
+	struct ulink *links = reallocarray(p->links, p->nr_links + 1, sizeof(*links));
+
+	if (!links) {
+		bpf_link__destroy(link.one);
+		if (!link.one)
+			close(link.many);
+		return -ENOMEM;
+	}
+	p->links = links;
+	links[p->nr_links++] = link;
+	return 0;
+}
+
+static int is_free(u32 args)
+{
+	return args == MP_ARGS_OLD;
+}
+
+static int is_realloc(u32 args)
+{
+	return args == MP_ARGS_OLD_SIZE || args == MP_ARGS_OLD_COUNT_SIZE;
+}
+
+static int is_unseen(u32 args)
+{
+	return args == MP_ARGS_UNSEEN;
+}
+
+static int returns(u32 args)
+{
+	return !is_free(args) && !is_unseen(args);
+}
+
+static int is_new(u32 args)
+{
+	return returns(args) && !is_realloc(args);
+}
+
+/* Puts prog on those sites of the file that are of this kind. */
+static int probe_kind(struct uprobes *u, struct uproc *p, const struct bpf_program *prog,
+		      const struct ufile *f, int (*kind)(u32 args), const char *path)
+{
+	u64 offsets[SITES_MAX], cookies[SITES_MAX];
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = kind == returns);
+	struct ulink link = {0};
+	size_t i, n = 0;
+	int err = 0;
+
+	for (i = 0; i < f->nr; i++) {
+		if (!kind(f->sites[i].args))
+			continue;
+		offsets[n] = f->sites[i].offset;
+		cookies[n++] = MP_ALLOC_COOKIE(f->sites[i].args, f->sites[i].family);
+	}
+	if (n && u->multi) {
+		link.many = multi_attach(bpf_program__fd(prog), p->pid, path, offsets, cookies, n,
+					 kind == returns);
+		return link.many < 0 ? link.many : add_link(p, link);
+	}
+	for (i = 0; i < n && !err; i++) {
+		opts.bpf_cookie = cookies[i];
+		link.one = bpf_program__attach_uprobe_opts(prog, p->pid, path, offsets[i], &opts);
+		err = link.one ? add_link(p, link) : -errno;
+	}
+	return err;
+}
+
+/* Nothing may be born whose end could be missed: returns first, then what ends blocks, then what
+ * makes them. */
+static int probe_file(struct uprobes *u, struct uproc *p, const struct ufile *f, int fd)
+{
+	const struct {
+		const struct bpf_program *prog;
+		int (*kind)(u32 args);
+	} order[] = {
+		{u->skel->progs.on_alloc_return, returns},
+		{u->skel->progs.on_free, is_free},
+		{u->skel->progs.on_unseen, is_unseen},
+		{u->skel->progs.on_alloc_enter, is_realloc},
+		{u->skel->progs.on_alloc_enter, is_new},
+	};
+	char path[64];
+	size_t i;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (i = 0; i < sizeof(order) / sizeof(order[0]) && !err; i++)
+		err = probe_kind(u, p, order[i].prog, f, order[i].kind, path);
+	u->sites += err ? 0 : f->nr;
+	return err;
+}
+
+/* *ret_new is set when probes were put on. A process that has gone, or a file that the kernel puts
+ * no probe on, ends no recording. */
+static int probe(struct uprobes *u, struct uproc *p, int fd, const char *path, int *ret_new)
+{
+	s64 file = file_of(u, fd, path);
+	size_t *files, i;
+	int err;
+
+	if (file < 0)
+		return (int)file;
+	for (i = 0; i < p->nr_files; i++)
+		if (p->files[i] == (size_t)file)
+			return 0;
+	files = reallocarray(p->files, p->nr_files + 1, sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	p->files = files;
+	files[p->nr_files++] = (size_t)file;
+	if (!u->files[file].nr)
+		return 0;
+	*ret_new = 1;
+	err = probe_file(u, p, &u->files[file], fd);
+	if (err && err != -ESRCH)
+		refuse(u, path, err);
+	return err == -ENOMEM ? err : 0;
+}
+
+static void drop_links(struct uproc *p)
+{
+	/* What makes blocks goes first. */
+	while (p->nr_links--) {
+		if (p->links[p->nr_links].one)
+			bpf_link__destroy(p->links[p->nr_links].one);
+		else
+			close(p->links[p->nr_links].many);
+	}
+	p->nr_links = 0;
+	free(p->links);
+	p->links = NULL;
+}
+
+/* ---- processes ---- */
+
+static struct uproc *find(struct uprobes *u, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < u->nr_procs; i++)
+		if (u->procs[i].pid == pid)
+			return &u->procs[i];
+	return NULL;
+}
+
+static int feed(void *ctx, const struct mp_hdr *rec)
+{
+	const struct mp_ev_space *ev = trace_body(rec, space);
+	const struct mp_ev_map *map = trace_body(rec, map);
+	struct uprobes *u = ctx;
+	struct uproc *p;
+	size_t i;
+
+	if (rec->type == MP_EV_MAP && map->prot & 4 && !(map->flags & 0x20)) {
+		for (i = 0; i < u->nr_procs; i++)
+			u->procs[i].to_scan |= u->procs[i].space == rec->space;
+		u->due = 1;
+	} else if (rec->type == MP_EV_SPACE_END) {
+		p = find(u, (pid_t)trace_body(rec, space_end)->tgid);
+		if (p)
+			p->left = 1;
+		u->due = 1;
+	}
+	if (rec->type != MP_EV_SPACE)
+		return 0;
+	p = find(u, (pid_t)ev->tgid);
+	if (!p) {
+		p = reallocarray(u->procs, u->nr_procs + 1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		u->procs = p;
+		p += u->nr_procs++;
+		memset(p, 0, sizeof(*p));
+		p->pid = (pid_t)ev->tgid;
+	}
+	p->space = rec->space;
+	p->left = p->unprobed = 0;
+	p->joined = ev->cause == MP_SPACE_JOIN;
+	p->late = ev->cause != MP_SPACE_ATTACH;
+	p->to_scan = 1;
+	u->due = 1;
+	return 0;
+}
+
+/* A line of maps. */
+static int scan_line(struct uprobes *u, struct uproc *p, pid_t tid, char *line, int *ret_new)
+{
+	unsigned long long start, end, ino;
+	unsigned int maj, min;
+	char perm[8];
+	int at = 0, fd, err;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%llx-%llx %7s %*x %x:%x %llu %n", &start, &end, perm, &maj, &min, &ino,
+		   &at) < 6 ||
+	    perm[2] != 'x' || !at || line[at] != '/' || !ino)
+		return 0;
+	fd = modules_open_mapped(
+		tid,
+		&(struct mp_ev_vma){.start = start, .end = end, .ino = ino, .dev = maj << 20 | min},
+		line + at);
+	if (fd < 0)
+		return 0;
+	err = probe(u, p, fd, line + at, ret_new);
+	close(fd);
+	return err;
+}
+
+/* What a process did between its birth, or the mapping of an allocator, and now was not seen. */
+static int scan(struct uprobes *u, struct uproc *p)
+{
+	pid_t tid = snapshot_thread(p->pid);
+	FILE *f = tid > 0 ? proc_open(tid, "maps") : NULL;
+	int err = 0, is_new_to_it = 0;
+	char line[4300];
+
+	p->to_scan = 0;
+	while (f && !err && fgets(line, sizeof(line), f))
+		err = scan_line(u, p, tid, line, &is_new_to_it);
+	if (f)
+		fclose(f);
+	if (!err && ((is_new_to_it && p->late) || (!p->nr_links && !p->unprobed)))
+		err = session_lose(u->s, p->space, MP_LOSS_ALLOC_GAP, MP_CLASS_ALLOC);
+	p->unprobed = !p->nr_links;
+	p->late = 1;
+	return err;
+}
+
+int uprobes_turn(struct uprobes *u)
+{
+	size_t i, kept = 0;
+	int err = 0;
+
+	if (!u->due)
+		return 0;
+	u->due = 0;
+	for (i = 0; i < u->nr_procs; i++) {
+		struct uproc *p = &u->procs[i];
+
+		/* As a rule a child that shares memory does nothing but exec; one that is still
+		 * there may allocate. Single probes see it by the memory, many by the process. */
+		if (!p->left && p->to_scan && !err && !(p->joined && !u->multi))
+			err = scan(u, p);
+		if (p->left) {
+			drop_links(p);
+			free(p->files);
+		} else {
+			u->procs[kept++] = *p;
+		}
+	}
+	u->nr_procs = kept;
+	return err;
+}
+
+struct expected {
+	struct uprobes *u;
+	pid_t pid;
+};
+
+static int expect_file(void *ctx, const char *path)
+{
+	const struct expected *e = ctx;
+	struct uproc *p = find(e->u, e->pid);
+	int fd, is_new_to_it, err;
+	struct stat st;
+
+	fd = p ? file_open(-1, path, &st) : -1;
+	if (fd < 0)
+		return 0;
+	err = probe(e->u, p, fd, path, &is_new_to_it);
+	close(fd);
+	return err;
+}
+
+int uprobes_expect(struct uprobes *u, pid_t pid, const char *command, const struct spawn_user *user)
+{
+	struct expected e = {u, pid};
+	struct uproc *p = find(u, pid);
+
+	if (p)
+		p->to_scan = 0;
+	return libs_of(command, user, expect_file, &e);
+}
+
+/* ---- the object ---- */
+
+static int load(struct uprobes *u, const struct uprobes_opts *o, int multi)
+{
+	struct bpf_program *prog;
+	int err;
+
+	u->skel = alloc_bpf__open();
+	if (!u->skel)
+		return -errno;
+	u->skel->rodata->cfg_min_bytes = o->min_bytes;
+	if (o->ring_bytes) {
+		u->skel->rodata->cfg_alloc_wake = (u32)o->ring_bytes / 4;
+		bpf_map__set_max_entries(u->skel->maps.alloc_ring, (u32)o->ring_bytes);
+	}
+	err = session_share(u->s, u->skel->obj);
+	if (multi)
+		bpf_object__for_each_program(prog, u->skel->obj)
+			bpf_program__set_expected_attach_type(prog, MULTI_ATTACH_TYPE);
+	return err ? err : alloc_bpf__load(u->skel);
+}
+
+/* With uprobe_multi where the kernel has it. */
+static int load_any(struct uprobes *u, const struct uprobes_opts *o)
+{
+	u->multi = !load(u, o, 1) && multi_works(bpf_program__fd(u->skel->progs.on_free));
+	if (u->multi)
+		return 0;
+	alloc_bpf__destroy(u->skel);
+	u->skel = NULL;
+	return load(u, o, 0);
+}
+
+int uprobes_open(struct session *s, const struct uprobes_opts *o, char *msg, size_t msg_len,
+		 struct uprobes **ret_u)
+{
+	struct uprobes *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->s = s;
+	u->prefixes = o->prefixes;
+	err = load_any(u, o);
+	if (!err)
+		err = session_adopt(s, u->skel->obj, bpf_map__fd(u->skel->maps.alloc_ring),
+				    MP_CLASS_ALLOC);
+	if (err) {
+		snprintf(msg, msg_len,
+			 "cannot load the probes on allocators: %s; -v shows libbpf's words, "
+			 "--alloc map does without",
+			 strerror(-err));
+		uprobes_free(&u);
+		return err;
+	}
+	session_watch(s, feed, u);
+	*ret_u = u;
+	return 0;
+}
+
+void uprobes_detach(struct uprobes *u)
+{
+	size_t i;
+
+	for (i = 0; i < u->nr_procs; i++)
+		drop_links(&u->procs[i]);
+}
+
+void uprobes_free(struct uprobes **u)
+{
+	size_t i;
+
+	if (!u || !*u)
+		return;
+	uprobes_detach(*u);
+	session_adopt((*u)->s, NULL, -1, MP_CLASS_ALLOC);
+	alloc_bpf__destroy((*u)->skel);
+	for (i = 0; i < (*u)->nr_procs; i++)
+		free((*u)->procs[i].files);
+	for (i = 0; i < (*u)->nr_files; i++)
+		free((*u)->files[i].sites);
+	free((*u)->procs);
+	free((*u)->files);
+	free(*u);
+	*u = NULL;
+}
+
+u64 uprobes_sites(const struct uprobes *u)
+{
+	return u->sites;
+}
+
+const char *uprobes_refused(const struct uprobes *u)
+{
+	return u->refused[0] ? u->refused : NULL;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ * The allocation layer: trees of ranges that are bytes, not pages. One of each family's live
+ * allocations, and one of what was freed, where neighbours of one origin are one range: it grows
+ * with what differs, not with how often something was freed.
+ */
+#include <errno.h>
+#include "lib/ledger/interval.h"
+#include "lib/ledger/space.h"
+
+static u64 min_u64(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static u64 max_u64(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static int add(struct heap *h, struct node **root, u64 start, u64 end, u32 origin, u64 birth)
+{
+	struct node *n = node_new(h, start);
+
+	if (!n)
+		return -ENOMEM;
+	n->end = end;
+	n->origin = origin;
+	n->birth = birth;
+	if (treap_add_private(h, root, n))
+		return 0;
+	return treap_put(h, root, start, n);
+}
+
+/* The range that begins before at and goes on behind it, else NULL. */
+static struct node *across(struct node *root, u64 at)
+{
+	struct node *n = iv_next(root, at);
+
+	return n && n->key < at ? n : NULL;
+}
+
+/* The range at key is to end at end. */
+static int shorten(struct heap *h, struct node **root, u64 key, u64 end)
+{
+	struct node *n;
+	int err = treap_take(h, root, key, key + 1, &n);
+
+	if (err || !n)
+		return err;
+	n = node_own(h, n);
+	if (!n)
+		return -ENOMEM;
+	n->end = end;
+	return treap_put(h, root, key, n);
+}
+
+/* ---- what was freed ---- */
+
+/* Takes [start, end) out. Ranges are cut where they lie across its ends. */
+static int freed_cut(struct heap *h, struct node **root, u64 start, u64 end, struct node **ret_cut)
+{
+	const u64 ends[] = {start, end};
+	struct node *n, was;
+	u32 i;
+	int err;
+
+	*ret_cut = NULL;
+	for (i = 0; i < 2; i++) {
+		n = across(*root, ends[i]);
+		if (!n)
+			continue;
+		was = *n;
+		err = shorten(h, root, was.key, ends[i]);
+		if (!err)
+			err = add(h, root, ends[i], was.end, was.origin, was.birth);
+		if (err)
+			return err;
+	}
+	return treap_take(h, root, start, end, ret_cut);
+}
+
+static int freed_drop(struct heap *h, struct node **root, u64 start, u64 end)
+{
+	struct node *cut;
+	int err;
+
+	if (!iv_overlaps(*root, start, end))
+		return 0;
+	err = freed_cut(h, root, start, end, &cut);
+	node_put(h, cut);
+	return err;
+}
+
+/* Takes the neighbour that touches *start or *end out, if it is of the same origin, and grows the
+ * range by it. The weaker knowledge of the two is the whole's. */
+static int swallow(struct heap *h, struct node **root, struct node *n, u32 origin, u64 *start,
+		   u64 *end, u64 *birth)
+{
+	struct node *gone;
+	int err;
+
+	if (!n || n->origin != origin || (n->end != *start && n->key != *end))
+		return 0;
+	*birth = min_u64(*birth, n->birth);
+	*start = min_u64(*start, n->key);
+	*end = max_u64(*end, n->end);
+	err = treap_take(h, root, n->key, n->key + 1, &gone);
+	node_put(h, gone);
+	return err;
+}
+
+static int freed_add(struct heap *h, struct node **root, u64 start, u64 end, u32 origin, u64 birth)
+{
+	int err = freed_drop(h, root, start, end);
+
+	if (!err)
+		err = swallow(h, root, iv_next(*root, start - 1), origin, &start, &end, &birth);
+	if (!err)
+		err = swallow(h, root, iv_next(*root, end), origin, &start, &end, &birth);
+	return err ? err : add(h, root, start, end, origin, birth);
+}
+
+static int doubt(struct heap *h, struct node **root)
+{
+	struct node *n = *root;
+	int err;
+
+	if (!n)
+		return 0;
+	*root = n = node_own(h, n);
+	if (!n)
+		return -ENOMEM;
+	n->birth = 0;
+	err = doubt(h, &n->left);
+	return err ? err : doubt(h, &n->right);
+}
+
+/* ---- live ---- */
+
+/* Takes the allocation at key out; its bytes are freed ones of birth. */
+static int end_one(struct heap *h, struct view *v, u32 family, const struct node *n, u64 birth)
+{
+	u64 start = n->key, end = n->end;
+	u32 origin = n->origin;
+	struct node *gone;
+	int err = treap_take(h, &v->allocs[family], start, start + 1, &gone);
+
+	node_put(h, gone);
+	return err ? err : freed_add(h, &v->freed, start, end, origin, birth);
+}
+
+/* Their ends were not seen: nor is it known when that was. */
+static int end_overlapped(struct heap *h, struct view *v, u32 family, u64 start, u64 end)
+{
+	struct node *n;
+	int err = 0;
+
+	while (!err && (n = iv_next(v->allocs[family], start)) && n->key < end)
+		err = end_one(h, v, family, n, 0);
+	return err;
+}
+
+int view_drop_allocs(struct heap *h, struct view *v, u64 start, u64 end)
+{
+	struct node *n;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < LEDGER_FAMILIES && !err; i++) {
+		if (!iv_overlaps(v->allocs[i], start, end))
+			continue;
+		n = across(v->allocs[i], start);
+		if (n)
+			err = shorten(h, &v->allocs[i], n->key, start);
+		if (!err)
+			err = treap_take(h, &v->allocs[i], start, end, &n);
+		if (!err)
+			node_put(h, n);
+	}
+	return err ? err : freed_drop(h, &v->freed, start, end);
+}
+
+int view_drop_freed(struct heap *h, struct view *v, u64 start, u64 end)
+{
+	return freed_drop(h, &v->freed, start, end);
+}
+
+/* ---- events ---- */
+
+int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
+		 u64 birth)
+{
+	struct space *s = ledger_space(l, space);
+	struct view v;
+	int err;
+
+	if (family >= LEDGER_FAMILIES || start + size < start || start + size > LEDGER_ADDR_END)
+		return -EINVAL;
+	if (!s)
+		return -ENOENT;
+	if (!size)
+		return 0;
+	v = view_get(l, s);
+	err = end_overlapped(&l->heap, &v, family, start, start + size);
+	if (!err)
+		err = add(&l->heap, &v.allocs[family], start, start + size, origin, birth);
+	return view_commit(&l->heap, s, &v, err);
+}
+
+int ledger_alloc_end(struct ledger *l, u32 space, u32 family, u64 start, u64 until)
+{
+	struct space *s = ledger_space(l, space);
+	struct node *n;
+	struct view v;
+	int err;
+
+	if (family >= LEDGER_FAMILIES)
+		return -EINVAL;
+	if (!s)
+		return -ENOENT;
+	n = treap_find(s->view.allocs[family], start);
+	if (!n || n->birth > until)
+		return 0;
+	v = view_get(l, s);
+	err = view_commit(&l->heap, s, &v, end_one(&l->heap, &v, family, n, n->birth));
+	return err ? err : 1;
+}
+
+static int change_freed(struct ledger *l, u32 space, u64 start, u64 end, int keep)
+{
+	struct space *s = ledger_space(l, space);
+	struct node *cut = NULL;
+	struct view v;
+	int err;
+
+	if (!s)
+		return -ENOENT;
+	if (!iv_overlaps(s->view.freed, start, end))
+		return 0;
+	v = view_get(l, s);
+	err = freed_cut(&l->heap, &v.freed, start, end, &cut);
+	if (!err && keep)
+		err = doubt(&l->heap, &cut);
+	if (!err && keep)
+		err = treap_put(&l->heap, &v.freed, start, cut);
+	else
+		node_put(&l->heap, cut);
+	return view_commit(&l->heap, s, &v, err);
+}
+
+int ledger_forget_freed(struct ledger *l, u32 space, u64 start, u64 end)
+{
+	return change_freed(l, space, start, end, 0);
+}
+
+int ledger_doubt_freed(struct ledger *l, u32 space, u64 start, u64 end)
+{
+	return change_freed(l, space, start, end, 1);
+}
+
+/* ---- questions ---- */
+
+/* The piece ends where n begins, or n is the piece: 1. */
+static int is_in(const struct node *n, u64 addr, struct ledger_piece *ret)
+{
+	if (n && n->key > addr)
+		ret->end = min_u64(ret->end, n->key);
+	return n && n->key <= addr;
+}
+
+static void is_of(const struct node *n, enum ledger_state state, struct ledger_piece *ret)
+{
+	ret->end = min_u64(ret->end, n->end);
+	ret->origin = n->origin;
+	ret->birth = n->birth;
+	ret->state = state;
+}
+
+void ledger_piece(const struct ledger *l, u32 space, u64 addr, u64 limit, struct ledger_piece *ret)
+{
+	const struct space *s = ledger_space(l, space);
+	struct node *n;
+	u32 i;
+
+	*ret = (struct ledger_piece){.end = limit, .state = LEDGER_NEVER};
+	if (!s)
+		return;
+	for (i = LEDGER_FAMILIES; i-- > 0;) {
+		n = iv_next(s->view.allocs[i], addr);
+		if (is_in(n, addr, ret)) {
+			is_of(n, LEDGER_LIVE, ret);
+			return;
+		}
+	}
+	n = iv_next(s->view.freed, addr);
+	if (is_in(n, addr, ret))
+		is_of(n, LEDGER_FREED, ret);
+}
+
+int ledger_has_allocs(const struct ledger *l, u32 space, u64 start, u64 end)
+{
+	const struct space *s = ledger_space(l, space);
+	u32 i;
+
+	for (i = 0; s && i < LEDGER_FAMILIES; i++)
+		if (iv_overlaps(s->view.allocs[i], start, end))
+			return 1;
+	return s && iv_overlaps(s->view.freed, start, end);
+}
