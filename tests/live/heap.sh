@@ -13,6 +13,7 @@ record_command() {
 	rm -f "$trace" "$trace.old"
 	start_command env --default-signal=INT "$memprov" record -o "$trace" --alloc uprobe "$@" 2>"$dir/record.err"
 	recorder=$WORK_PID
+	sleep 2 # frames of code that has just been mapped are found by no table yet
 }
 
 end_command() {
@@ -71,7 +72,6 @@ done
 
 echo "# C++, with an operator that throws"
 record_command -- "$build/work/newdel"
-sleep 2 # frames of code that has just been mapped are found by no table yet
 go
 end_command 0
 judge 0 --columns reserved,live --exact
