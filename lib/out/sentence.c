@@ -43,6 +43,9 @@ static void by_kind(FILE *f, const struct row *row)
 	case ORIGIN_FAULT:
 		fputs("first touched by this stack; who mapped it was not seen", f);
 		break;
+	case ORIGIN_MALLOC:
+		fputs("allocated by this stack, live or freed since", f);
+		break;
 	case ORIGIN_PROCESS:
 		fputs("all that the process has", f);
 		break;
