@@ -539,7 +539,9 @@ static int on_advise(struct replay *p, const struct mp_hdr *rec)
 	const struct mp_ev_advise *ev = trace_body(rec, advise);
 	int err;
 
-	if (ev->advice != MADV_DONTNEED && ev->advice != MADV_REMOVE && ev->advice != MADV_FREE)
+	/* MADV_FREE leaves the pages until memory is short; who needs one after that faults again.
+	 */
+	if (ev->advice != MADV_DONTNEED && ev->advice != MADV_REMOVE)
 		return 0;
 	err = ledger_discard(p->ledger, rec->space, ev->start, ev->end);
 	/* MADV_FREE leaves the pages until there is need. */

@@ -47,7 +47,7 @@ int ledger_remap(struct ledger *l, u32 space, u64 old_start, u64 old_len, u64 ne
  * *ret_origin: origin of the interval, 0 when the address is in none (then nothing is recorded). */
 int ledger_fault(struct ledger *l, u32 space, u64 addr, u32 order, u32 fault_origin,
 		 u32 *ret_origin, u32 *ret_new_pages);
-/* Page generations in [start, end) end; intervals stay (MADV_DONTNEED, MADV_REMOVE, MADV_FREE). The
+/* Page generations in [start, end) end; intervals stay (MADV_DONTNEED, MADV_REMOVE). The
  * "faulted before" memory of ledger_fault() stays too: a page faulted again is not a new page. */
 int ledger_discard(struct ledger *l, u32 space, u64 start, u64 end);
 

@@ -36,6 +36,8 @@ Span spans[MAX_SPANS];
 size_t nr_spans;
 Page pages[MAX_PAGES];
 size_t nr_pages;
+bool closed = true;
+char *stack_top;
 
 uintptr_t at(const void *p)
 {
@@ -238,8 +240,6 @@ void compare()
 	};
 	for (size_t i = 0; i < nr_spans; i++) {
 		/* Of a huge reservation only what was touched. */
-		if (owners[spans[i].owner].object)
-			continue;
 		if (spans[i].end - spans[i].start <= 1ul << 30)
 			each_entry(spans[i].start, (spans[i].end - spans[i].start) / PAGE, look);
 		else
@@ -271,7 +271,8 @@ Sum sum_of(short owner, bool fault)
 
 		if (!s)
 			continue;
-		if ((fault && p.faulter >= 0 && !owners[s->owner].object ? p.faulter : s->owner) != owner)
+		if ((fault && p.faulter >= 0 && !owners[s->owner].object ? p.faulter : s->owner) !=
+		    owner)
 			continue;
 		sum.swapped += p.swapped ? PAGE : 0;
 		if (!p.resident)
@@ -304,14 +305,16 @@ void say_owner(short i, bool fault)
 	const Owner &o = owners[i];
 	Sum sum = sum_of(i, fault);
 
-	print("{\"owner\":\"%s\",\"kind\":\"%s\",\"pid\":%d,\"view\":\"%s\",\"by\":\"%s\",\"costs\":{"
+	print("{\"owner\":\"%s\",\"kind\":\"%s\",\"pid\":%d,\"view\":\"%s\",\"by\":\"%s\","
+	      "\"costs\":{"
 	      "\"resident\":%zu,\"thp\":%zu",
 	      o.name, o.object ? "object" : "function", (int)getpid(), fault ? "fault" : "alloc",
 	      o.looked ? "pagemap" : "count", sum.resident, sum.thp);
 	if (!o.object)
 		print(",\"swapped\":%zu", sum.swapped);
 	if (!fault && !o.object)
-		print(",\"reserved\":%zu,\"shared\":%zu,\"private\":%zu,\"pss\":%zu,\"touched\":%zu,"
+		print(",\"reserved\":%zu,\"shared\":%zu,\"private\":%zu,\"pss\":%zu,\"touched\":%"
+		      "zu,"
 		      "\"faulted\":%zu,\"cow\":%zu",
 		      sum.reserved, sum.shared, sum.resident - sum.shared, sum.pss,
 		      o.touched * PAGE, o.faulted * PAGE, o.cow * PAGE);
@@ -333,16 +336,40 @@ void Book::start()
 	memset(pages, 1, sizeof(pages));
 	memset(pages, 0, sizeof(pages));
 	memset(spans, 1, sizeof(spans));
-	memset(owners, 1, sizeof(owners));
-	clear();
+	memset(owners, 0, sizeof(owners));
+	stack_top = static_cast<char *>(__builtin_frame_address(0));
 }
 
-void Book::clear()
+extern char __data_start, _end;
+
+void Book::settle()
 {
-	memset(pages, 0, sizeof(pages));
-	memset(owners, 0, sizeof(owners));
-	nr_pages = nr_spans = 0;
-	nr_owners = 0;
+	volatile char *p, *here = static_cast<char *>(__builtin_frame_address(0));
+
+	for (p = &__data_start; p < &_end; p += PAGE)
+		*p = *p;
+	for (p = stack_top; p > here - 8 * PAGE; p -= PAGE)
+		*p = *p;
+}
+
+void Book::forked(bool child)
+{
+	for (Page &p : pages) {
+		const Span *s = p.at && p.resident ? span_at(p.at) : nullptr;
+
+		p.mappings += s && !owners[s->owner].object ? 1 : 0;
+		p.touched = p.touched && !child;
+		/* Nor does a fork copy the page tables of what is shared anyway. */
+		p.resident = p.resident && !(child && s && owners[s->owner].object);
+	}
+	for (Owner &o : owners)
+		if (child)
+			o.touched = o.faulted = o.cow = 0;
+}
+
+void Book::open_world()
+{
+	closed = false;
 }
 
 void Book::map(const void *p, size_t n, const char *owner)
@@ -413,6 +440,20 @@ void Book::read(const void *p, size_t n, const char *by)
 	touch(p, n, by, false);
 }
 
+void Book::fault_huge(const void *p, const char *by)
+{
+	size_t n = HUGE / PAGE;
+
+	touch(p, n, nullptr, true);
+	each(at(p), at(p) + HUGE, [=](uintptr_t a) {
+		find(a)->huge = true;
+		find(a)->faulter = owner_of(by, false);
+	});
+	find(at(p))->touched = true;
+	owners[span_at(at(p))->owner].touched++;
+	owners[span_at(at(p))->owner].faulted += n;
+}
+
 void Book::drop(const void *p, size_t n)
 {
 	each(at(p), at(p) + n * PAGE, [](uintptr_t a) {
@@ -433,10 +474,13 @@ void Book::swap_out(const void *p, size_t n)
 	});
 }
 
-void Book::share(const void *p, size_t n, unsigned mappings)
+void Book::share(const void *p, size_t n, int more)
 {
 	each(at(p), at(p) + n * PAGE, [=](uintptr_t a) {
-		find(a)->mappings = static_cast<unsigned short>(mappings);
+		Page *pg = find(a);
+
+		if (pg->resident)
+			pg->mappings = static_cast<unsigned short>(pg->mappings + more);
 	});
 }
 
@@ -477,18 +521,17 @@ size_t Book::resident(const void *p, size_t n) const
 void Book::say() const
 {
 	compare();
-	print("{\"process\":%d}\n", (int)getpid());
+	print("{\"process\":%d,\"closed\":%s}\n", (int)getpid(), closed ? "true" : "false");
 	for (short i = 0; i < nr_owners; i++) {
 		say_owner(i, false);
-		if (!owners[i].object)
-			say_owner(i, true);
+		say_owner(i, true);
 	}
 }
 
 /* Lines of several processes must not mix: a line is one write. */
 void print(const char *format, ...)
 {
-	static char line[8192];
+	static char line[1 << 18];
 	static size_t len;
 	va_list ap;
 

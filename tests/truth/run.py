@@ -124,6 +124,22 @@ def stop_all(pids):
     await_true(lambda: all(is_stopped(pid) for pid in pids), "stopping the processes")
 
 
+def remove_groups(lines):
+    """A cgroup goes when the last of its processes is reaped."""
+    for line in lines:
+        if "cgroup" in line:
+            await_true(lambda: not os.path.exists(line["cgroup"]) or try_rmdir(line["cgroup"]),
+                       f"rmdir {line['cgroup']}")
+
+
+def try_rmdir(path):
+    try:
+        os.rmdir(path)
+    except OSError:
+        return False
+    return True
+
+
 def end_all(pids):
     for pid in pids:
         try:
@@ -137,7 +153,7 @@ def record(memprov, argv, trace, during=None, env=None):
     says of the stopped processes among them, and record's exit status. during(recorder): instead
     of stopping it in order."""
     work = Process(argv)
-    pids, recorder = [work.child.pid], None
+    pids, lines, recorder = [work.child.pid], [], None
     try:
         word = work.line().split()
         if word[0] != "ready":
@@ -161,6 +177,7 @@ def record(memprov, argv, trace, during=None, env=None):
             recorder.child.wait()
         end_all(pids)
         work.child.wait()
+        remove_groups(lines)
         for stream in (work.child.stdin, work.child.stdout, work.child.stderr):
             stream.close()
 

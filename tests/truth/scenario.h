@@ -14,6 +14,9 @@ size_t rnd(size_t n);
 /* A count that no other is a multiple of: from least up, odd. */
 size_t some(size_t least);
 
+/* A file of n pages in the folder, written through: its descriptor. */
+int make_file(const char *name, size_t n);
+
 constexpr int RW = PROT_READ | PROT_WRITE;
 constexpr int ANON = MAP_PRIVATE | MAP_ANONYMOUS;
 
@@ -26,7 +29,8 @@ INLINE char *map_raw(const void *p, size_t bytes, int prot, int flags, int fd, s
 	return reinterpret_cast<char *>(at);
 }
 
-INLINE char *map_pages(const char *me, size_t n, int prot = RW, int flags = ANON, const void *p = nullptr)
+INLINE char *map_pages(const char *me, size_t n, int prot = RW, int flags = ANON,
+		       const void *p = nullptr)
 {
 	char *at = map_raw(p, n * PAGE, prot, flags, -1);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Inlined system calls for the truth scenarios: the function that asks is the innermost frame of the
- * stack. Shares nothing with lib/. */
+/* Inlined system calls for the truth scenarios: the function that asks is the innermost frame of
+ * the stack. Shares nothing with lib/. */
 #ifndef TRUTH_SYS_H
 #define TRUTH_SYS_H
 

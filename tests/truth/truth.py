@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import run
 from score import Oracle, is_right, score
@@ -63,11 +64,12 @@ def judge_all(args, chosen, folder):
     results = []
     for scenario in chosen:
         result = {"name": scenario["name"], "what": scenario["what"]}
-        reason = lacking(scenario, folder)
+        reason, began = lacking(scenario, folder), time.monotonic()
         try:
             result |= {"graded": False, "reason": reason} if reason else judge(args, scenario, folder)
         except run.Trouble as trouble:
             result |= {"graded": False, "reason": str(trouble), "trouble": True}
+        result["seconds"] = round(time.monotonic() - began, 2)
         results.append(result)
         explain(result)
     return results
@@ -148,7 +150,8 @@ def main():
     for name in args.scenario or ():
         if name not in names:
             sys.exit(f"truth: no scenario {name}: there are {', '.join(names)}")
-    chosen = [s for s in table if not args.scenario or s["name"] in args.scenario]
+    chosen = [s for s in table if (s["name"] in args.scenario if args.scenario
+                                   else not args.quick or "slow" not in s["needs"])]
     folder = tempfile.mkdtemp(prefix="truth.", dir=os.environ.get("TMPDIR", "/var/tmp"))
     try:
         with Swap(folder):
