@@ -6,6 +6,7 @@
 
 #include "shared/event.h"
 #include "shared/config.h"
+#include "lose.bpf.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
@@ -82,7 +83,7 @@ static __always_inline void send_with(void *rec, u32 size, u32 cls, u64 wake)
 {
 	struct mp_hdr *hdr = rec;
 
-	if (bpf_ringbuf_output(&topo_ring, rec, size, wake))
+	if (lose(cfg_lose_topology, hdr->seq) || bpf_ringbuf_output(&topo_ring, rec, size, wake))
 		count_loss(MP_LOSS_TOPO_RING, cls, hdr->space);
 }
 

@@ -72,7 +72,7 @@ static __always_inline void commit(void *ctx, struct thread *t, u8 member)
 	u64 seq = next_seq(), now = bpf_ktime_get_ns(), stall = now - t->fault.time_ns;
 
 	t->fault.open = 0;
-	r = bpf_ringbuf_reserve(&detail_ring, sizeof(*r), 0);
+	r = lose(cfg_lose_detail, seq) ? NULL : bpf_ringbuf_reserve(&detail_ring, sizeof(*r), 0);
 	if (!r) {
 		count_loss(MP_LOSS_DETAIL_RING, MP_CLASS_PAGE, t->space);
 		return;

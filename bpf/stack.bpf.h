@@ -119,8 +119,9 @@ static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, 
 	buf->ev.id = id;
 	buf->ev.n = n;
 	buf->ev.raw = raw;
-	if (topology ? bpf_ringbuf_output(&topo_ring, buf, size, TOPO_WAKE)
-		     : bpf_ringbuf_output(&detail_ring, buf, size, DETAIL_WAKE)) {
+	if (lose(topology ? cfg_lose_topology : cfg_lose_detail, buf->hdr.seq) ||
+	    (topology ? bpf_ringbuf_output(&topo_ring, buf, size, TOPO_WAKE)
+		      : bpf_ringbuf_output(&detail_ring, buf, size, DETAIL_WAKE))) {
 		count_loss(topology ? MP_LOSS_TOPO_RING : MP_LOSS_DETAIL_RING, MP_CLASS_MAX, space);
 		return 0;
 	}

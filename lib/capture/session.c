@@ -13,6 +13,7 @@
 #include "bpf/shared/config.h"
 #include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
+#include "lib/capture/lose.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/refusal.h"
 #include "lib/capture/session.h"
@@ -146,6 +147,23 @@ static int set_rings(struct session *s, u64 bytes)
 	return err ? err : bpf_map__set_max_entries(s->skel->maps.topo_ring, topo);
 }
 
+/* For tests; see lose.h. */
+static int set_losses(struct session *s, char *msg, size_t msg_len)
+{
+	struct lose lose;
+
+	if (lose_parse(getenv("MEMPROV_LOSE"), &lose)) {
+		snprintf(msg, msg_len,
+			 "MEMPROV_LOSE: not a list such as topology=1%%,detail=0.1%%");
+		return -EINVAL;
+	}
+	s->skel->rodata->cfg_lose_topology = lose.topology;
+	s->skel->rodata->cfg_lose_detail = lose.detail;
+	s->skel->rodata->cfg_lose_burst = lose.burst;
+	s->skel->rodata->cfg_lose_seed = lose.seed;
+	return 0;
+}
+
 int session_open(struct trace_writer *w, const struct session_opts *o, char *msg, size_t msg_len,
 		 struct session **ret_s)
 {
@@ -171,6 +189,12 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 		return 0;
 	}
 	err = set_rings(s, o->ring_bytes);
+	if (!err)
+		err = set_losses(s, msg, msg_len);
+	if (err == -EINVAL) {
+		session_free(&s);
+		return err;
+	}
 	if (!err)
 		err = memprov_bpf__load(s->skel);
 	if (!err)
@@ -298,6 +322,7 @@ void session_forget(struct session *s)
 	memset((void *)s->skel->bss->mp_losses, 0, sizeof(s->skel->bss->mp_losses));
 	memset((void *)s->skel->bss->mp_filter, 0, sizeof(s->skel->bss->mp_filter));
 	s->skel->bss->mp_next_space = 0;
+	s->skel->bss->mp_losing = 1;
 }
 
 void session_drop_faults(struct session *s)

@@ -18,14 +18,12 @@ struct lot {
 /* ---- grades ---- */
 
 /* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
- * any mapping whose birth was seen. Fault stacks are inferences; so are shapes, but only who it is,
- * not how much. */
+ * any mapping but those the picture itself names. Fault stacks are inferences; so are shapes, but
+ * only who it is, not how much. */
 enum cost_part owner_part(struct replay *p, const struct origin *o)
 {
-	struct space_state *s = space_get(p, o->space);
-
 	if (o->kind == ORIGIN_FAULT || p->blind ||
-	    (s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE])))
+	    (o->kind != ORIGIN_FILE && o->kind != ORIGIN_SHMEM && lost_calls(p, o->space)))
 		return PART_INFERRED;
 	if (o->class_name && (o->kind == ORIGIN_PREEXISTING || o->kind == ORIGIN_SPECIAL))
 		return PART_COUNTED;

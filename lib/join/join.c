@@ -278,6 +278,8 @@ u32 origin_in(struct replay *p, u32 origin, u32 space)
 	key.space = space;
 	there = find_origin(p, &key);
 	p->origins[there].heap |= heap;
+	if (p->origins[there].mapped < p->origins[origin].mapped)
+		p->origins[there].mapped = p->origins[origin].mapped;
 	return there;
 }
 
@@ -356,7 +358,26 @@ static int on_space(struct replay *p, const struct mp_hdr *rec)
 	err = ledger_space_new(p->ledger, rec->space, parent);
 	if (err == -ENOENT)
 		err = ledger_space_new(p->ledger, rec->space, 0);
+	if (!err)
+		after_fork(p, s);
 	return err || !parent ? err : inherit(p, rec);
+}
+
+/* A picture shows a space whose birth was lost: whose it is is not known. */
+static int space_unborn(struct replay *p, u32 id)
+{
+	const struct {
+		struct mp_hdr hdr;
+		struct mp_ev_space ev;
+	} birth = {.hdr = {.type = MP_EV_SPACE, .space = id}, .ev = {.cause = MP_SPACE_FORK}};
+	int err;
+
+	if (space_get(p, id))
+		return 0;
+	err = on_space(p, &birth.hdr);
+	if (!err)
+		space_get(p, id)->lost[MP_CLASS_SPACE] = 1;
+	return err;
 }
 
 static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *ev)
@@ -365,7 +386,8 @@ static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *
 
 	if (s && ev->tgid == s->pid)
 		s->status = ev->status;
-	if (s && s->members && !--s->members) {
+	/* When a member may have come unseen, the space lives as long as pictures show it. */
+	if (s && !s->lost[MP_CLASS_SPACE] && s->members && !--s->members) {
 		s->ended = 1;
 		unmap_is_done(p, space, 0, ~0ull);
 		doubts_end(p, space, 0, ~0ull);
@@ -379,8 +401,10 @@ static int map_range(struct replay *p, u32 space, u64 start, u64 end, u32 origin
 
 	unmap_is_done(p, space, start, end);
 	doubts_end(p, space, start, end);
-	if (!err)
+	if (!err) {
 		p->origins[origin].generations++;
+		p->origins[origin].mapped += end - start;
+	}
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
@@ -441,6 +465,9 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 	if (!origin)
 		return p->err;
 	unmap_is_done(p, rec->space, ev->new_start, ev->new_start + ev->new_len);
+	after_owner(p, origin, rec);
+	if (ev->new_len > ev->old_len)
+		p->origins[origin].mapped += ev->new_len - ev->old_len;
 	if (ev->old_len == ev->new_len && ev->old_start != ev->new_start &&
 	    has_hole(p, rec->space, ev->old_start, ev->old_start + ev->old_len))
 		err = move_pieces(p, rec->space, ev, origin);
@@ -494,12 +521,15 @@ int join_fault(struct replay *p, const struct mp_hdr *rec)
 	u32 fault, owner = 0, fresh = 0, fresh_block;
 	s64 bytes = (s64)(MP_PAGE_SIZE << (ev->order < 20 ? ev->order : 0));
 	struct fault_cost cost;
+	struct space_state *s;
 	int err;
 
 	fault = origin_get(p, ORIGIN_FAULT, rec->space, ev->stack, 0,
 			   ev->stack ? NULL : "[no stack]");
 	if (!fault)
 		return p->err;
+	after_note(p, rec);
+	after_owner(p, fault, rec);
 	err = alloc_fault(p, rec);
 	if (!err)
 		err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
@@ -511,6 +541,8 @@ int join_fault(struct replay *p, const struct mp_hdr *rec)
 				   &fresh_block);
 	if (err == -ENOENT || err == -EINVAL)
 		err = 0;
+	if (!err && !owner && (s = space_get(p, rec->space)))
+		s->unplaced++;
 	if (err || !owner || !in_window(p, rec->time_ns))
 		return err;
 	owner = origin_in(p, owner, rec->space);
@@ -559,6 +591,8 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	struct space_state *s;
 	int err = 0;
 
+	if (rec->type != MP_EV_FAULT)
+		after_note(p, rec);
 	switch (rec->type) {
 	case MP_EV_SPACE:
 		return on_space(p, rec);
@@ -587,7 +621,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_WALK:
 		if (!w->end) {
 			p->nr_vmas = p->walked = 0;
-			return 0;
+			return space_unborn(p, rec->space);
 		}
 		s = space_get(p, rec->space);
 		if (s)

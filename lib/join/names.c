@@ -289,11 +289,76 @@ static int interesting(const struct row *row)
 	return 0;
 }
 
+static int is_named_by_kernel(const struct origin *o)
+{
+	return o->kind == ORIGIN_FILE || o->kind == ORIGIN_SHMEM || o->kind == ORIGIN_MEMCG;
+}
+
+/* What each space has of doubtful owners. */
+static void sum_doubts(struct replay *p)
+{
+	struct cost cost[COST_MAX];
+	u32 i, c;
+
+	for (i = 0; i < p->nr_spaces; i++)
+		memset(p->spaces[i].doubtful, 0, sizeof(p->spaces[i].doubtful));
+	for (i = 1; i < p->nr_origins; i++) {
+		const struct origin *o = &p->origins[i];
+		struct space_state *s = o->unused ? NULL : space_get(p, o->space);
+
+		if (!s || is_named_by_kernel(o))
+			continue;
+		walk_costs(p, o, cost);
+		for (c = 0; c < COST_MAX; c++)
+			s->doubtful[c] += cost[c].inferred;
+		s->doubtful[COST_GROWN] = s->doubtful[COST_RESIDENT];
+	}
+}
+
+/* At most, of what one lost fault adds: a huge page, touched in one place; a copy is of one page.
+ */
+static s64 lost_fault(int column)
+{
+	switch (column) {
+	case COST_FAULTED:
+		return 2 << 20;
+	case COST_TOUCHED:
+	case COST_COW:
+		return (s64)MP_PAGE_SIZE;
+	default:
+		return column == COST_FAULTS;
+	}
+}
+
+/* After a loss of calls each doubtful byte of the space may be this row's, after a loss of faults
+ * each that has no faulting stack; and what was lost itself. */
+static void bound_losses(struct replay *p, struct row *row, const struct origin *o)
+{
+	const struct space_state *s = space_get(p, o->space);
+	int calls = lost_calls(p, o->space), c;
+
+	if (!s || is_named_by_kernel(o) || !(calls || s->lost[MP_CLASS_PAGE]))
+		return;
+	for (c = 0; c < COST_MAX; c++) {
+		struct cost *cost = &row->cost[c];
+		int stock = cost_columns[c].kind == COST_STOCK || c == COST_GROWN;
+
+		if ((calls || (stock && o->kind == ORIGIN_FAULT)) && s->doubtful[c] > cost->hi)
+			cost->hi = s->doubtful[c];
+		if (!stock)
+			cost->hi += (s64)(s->lost[MP_CLASS_PAGE] + s->unplaced) * lost_fault(c);
+		cost->open |= cost->hi > cost_value(cost);
+	}
+}
+
 static void bound(struct row *row, const struct origin *o)
 {
 	s64 reserved = cost_value(&row->cost[COST_RESERVED]);
 	int i;
 
+	/* What is unmapped now may have been touched before. */
+	if (reserved < (s64)o->mapped)
+		reserved = (s64)o->mapped;
 	for (i = 0; i < COST_MAX; i++) {
 		struct cost *c = &row->cost[i];
 
@@ -388,6 +453,8 @@ int names_attach(struct replay *p, struct report *r)
 	u32 i, j;
 	int err = build(p);
 
+	if (p->nr_lost)
+		sum_doubts(p);
 	r->rows = calloc(p->nr_origins + 1, sizeof(*r->rows));
 	if (!r->rows)
 		err = -ENOMEM;
@@ -416,6 +483,8 @@ int names_attach(struct replay *p, struct report *r)
 		r->nr_rows++;
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
+		bound_losses(p, row, o);
+		after_bound(p, o, row->cost);
 		r->stacks += row->nr_frames != 0;
 		r->stacks_deep += row->unwound_end == MP_STACK_DEEP;
 		r->stacks_cut += row->unwound_end == MP_STACK_CUT;

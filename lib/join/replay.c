@@ -138,9 +138,19 @@ int replay_feed(struct replay *p, const struct mp_hdr *rec)
 
 /* ---- facts about the recording ---- */
 
-static void lose(struct space_state *s, const struct space_loss *l)
+/* A forked space has its mappings from its parent: what was lost there is missing here. */
+static int concerns(struct replay *p, const struct space_state *s, const struct space_loss *l)
 {
-	if (s->id == l->space || !l->space)
+	if (!l->space || s->id == l->space)
+		return 1;
+	while (l->cls != MP_CLASS_PAGE && s && s->parent && s->parent != l->space)
+		s = space_get(p, s->parent);
+	return l->cls != MP_CLASS_PAGE && s && s->parent == l->space;
+}
+
+static void lose(struct replay *p, struct space_state *s, const struct space_loss *l)
+{
+	if (concerns(p, s, l))
 		s->lost[l->cls] += l->count;
 	else
 		return;
@@ -159,7 +169,7 @@ int note_loss(struct replay *p, const struct mp_hdr *rec, const struct mp_ev_los
 	if (loss->cls >= MP_CLASS_MAX)
 		return 0;
 	for (i = 0; i < p->nr_spaces; i++)
-		lose(&p->spaces[i], &now);
+		lose(p, &p->spaces[i], &now);
 	for (i = 0; i < p->nr_lost; i++)
 		if (p->lost[i].space == rec->space && p->lost[i].cls == loss->cls) {
 			p->lost[i].count += loss->count;
@@ -174,12 +184,12 @@ int note_loss(struct replay *p, const struct mp_hdr *rec, const struct mp_ev_los
 	return 0;
 }
 
-void losses_before(const struct replay *p, struct space_state *s)
+void losses_before(struct replay *p, struct space_state *s)
 {
 	u32 i;
 
 	for (i = 0; i < p->nr_lost; i++)
-		lose(s, &p->lost[i]);
+		lose(p, s, &p->lost[i]);
 }
 
 static int note_mark(struct replay *p, const struct mp_hdr *rec)
@@ -326,6 +336,7 @@ static int run(struct replay *p, size_t n)
 	/* Losses first: what they demote is decided while the records are applied. */
 	for (i = 0; i < n && !err; i++)
 		err = note(p, replay_rec(p, i));
+	after_begin(p);
 	for (i = 0; i < n && !err; i++) {
 		const struct mp_hdr *rec = replay_rec(p, i);
 		const struct mp_ev_walk *w = trace_body(rec, walk);
@@ -352,7 +363,7 @@ static int run(struct replay *p, size_t n)
 		else
 			err = join_apply(p, rec, final);
 		if (!err && rec->type == MP_EV_WALK && w->end)
-			err = walk_finish(p, rec->space, w->id == final);
+			err = walk_finish(p, rec, w->id == final);
 	}
 	if (!err)
 		err = stream_until(p, ~0ull);

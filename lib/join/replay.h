@@ -19,6 +19,8 @@ struct origin {
 	int unused; /* the number is free: nobody has it */
 	int grows; /* mapped with MAP_GROWSDOWN */
 	int heap; /* mapped by an allocator */
+	u64 mapped; /* bytes of all it ever had */
+	u64 last_seq; /* of an unfinished recording: the latest record about it */
 	struct cost cost[COST_MAX];
 	u64 resident_start;
 	u64 moved; /* pages now under a faulting stack: they may have been here at the start */
@@ -35,6 +37,11 @@ struct space_state {
 	int gone; /* nobody refers to it any more */
 	u64 lost[MP_CLASS_MAX];
 	u64 alloc_hole; /* allocations born up to this event may be gone, or others be there */
+	u64 picture_seq; /* of an unfinished recording: end of its last picture, 0 none; since then
+			  */
+	u64 grew, gained; /* mapped at most; gained backing */
+	u64 unplaced; /* faults at an address that no mapping has */
+	s64 doubtful[COST_MAX]; /* inferred parts of its rows: after a loss anybody's */
 };
 
 struct space_loss {
@@ -203,6 +210,7 @@ struct replay {
 	struct shared_page *shared; /* of the final picture: unique counts each once */
 	size_t nr_pfns, cap_pfns;
 	s64 raced[COST_MAX]; /* of the last picture: inferred because the mapping changed */
+	int unfinished; /* it does not end with a picture */
 	int blind; /* no mapping call was seen: an owner may have changed unseen */
 	u64 first_ns, last_ns, last_walk_ns;
 	u64 window_begin, window_end; /* the recorded time, 0 unknown */
@@ -236,7 +244,7 @@ void store_release(struct store *s);
 void note_seen(struct replay *p, const struct mp_hdr *rec);
 int note_loss(struct replay *p, const struct mp_hdr *rec, const struct mp_ev_loss *loss);
 /* A space that is born bears the losses that concern every space. */
-void losses_before(const struct replay *p, struct space_state *s);
+void losses_before(struct replay *p, struct space_state *s);
 
 /* race.c: mapping calls that ran while a picture was taken. */
 int add_race(struct replay *p, u32 space, u64 start, u64 end);
@@ -326,12 +334,25 @@ int knows_charges(const struct replay *p);
 /* walk.c: a walk's VMAs and runs against the ledger. final: this picture gives the stocks. */
 int walk_vma(struct replay *p, const struct mp_hdr *rec);
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final);
-int walk_finish(struct replay *p, u32 space, int final);
+int walk_finish(struct replay *p, const struct mp_hdr *rec, int final);
 void walk_check(struct replay *p, const struct mp_hdr *rec);
 /* What an origin's row says: its flows, and the stocks of the last picture. */
 void walk_costs(struct replay *p, const struct origin *o, struct cost *ret);
 /* Totals and checks. */
 void walk_judge(struct replay *p, struct report *r);
+
+/* Is an owner in this space in doubt, because a mapping call or a process event was lost? */
+int lost_calls(struct replay *p, u32 space);
+
+/* after.c: records behind the last picture of a recording that does not end with one. */
+void after_begin(struct replay *p);
+void after_note(struct replay *p, const struct mp_hdr *rec); /* before it is applied */
+void after_owner(struct replay *p, u32 origin, const struct mp_hdr *rec);
+void after_fork(struct replay *p, struct space_state *child); /* it has its ledger */
+void after_picture(struct space_state *s, u64 seq); /* the last one of s has ended */
+void after_costs(struct replay *p, const struct origin *o, struct cost *costs);
+void after_bound(struct replay *p, const struct origin *o, struct cost *costs);
+void after_totals(struct replay *p, struct report *r);
 
 /* unique.c: a page that several mappings hold is met in a row: bytes of it that the row has. */
 s64 unique_page(struct replay *p, u64 pfn_id, u32 origin, enum cost_part part);

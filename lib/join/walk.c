@@ -151,6 +151,13 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 
 /* ---- pages ---- */
 
+int lost_calls(struct replay *p, u32 space)
+{
+	const struct space_state *s = space_get(p, space);
+
+	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
+}
+
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 {
 	const struct mp_ev_run *run = trace_body(rec, run);
@@ -229,9 +236,10 @@ static void charge_objects(struct replay *p, u32 space)
 			       (s64)p->vmas[i].ev.shmem_swap, 0);
 }
 
-int walk_finish(struct replay *p, u32 space, int final)
+int walk_finish(struct replay *p, const struct mp_hdr *rec, int final)
 {
 	struct ledger_interval iv;
+	u32 space = rec->space;
 	u64 at = 0;
 	int err = repair(p, space);
 
@@ -243,6 +251,8 @@ int walk_finish(struct replay *p, u32 space, int final)
 		s->pictured = 1;
 		p->nr_pictured++;
 	}
+	if (s)
+		after_picture(s, rec->seq);
 	charge_objects(p, space);
 	for (; ledger_next(p->ledger, space, at, &iv); at = iv.end)
 		charge_reserved(p, space, &iv);
@@ -426,14 +436,33 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 	for (c = 0; c < COST_MAX; c++)
 		if (cost_absent(p->r, (enum cost_id)c))
 			memset(&ret[c], 0, sizeof(ret[c]));
-		else if (has_evidence(p, o, c))
+		else if (ret[c].known || has_evidence(p, o, c))
 			evident(&ret[c], c);
 	if (o->kind != ORIGIN_MEMCG)
 		whole_bytes(&ret[COST_PSS]);
-	if (!ret[COST_GROWN].known)
-		return;
-	ret[COST_GROWN] = ret[COST_RESIDENT];
-	grown(p, o, &ret[COST_GROWN]);
+	if (ret[COST_GROWN].known) {
+		ret[COST_GROWN] = ret[COST_RESIDENT];
+		grown(p, o, &ret[COST_GROWN]);
+	}
+	after_costs(p, o, ret);
+}
+
+/* A byte of doubtful class may be of any. */
+static void class_bounds(struct report *r)
+{
+	s64 doubt = 0;
+	int c;
+
+	for (c = 0; c < CLASS_MAX; c++)
+		doubt += r->classes[c].inferred - r->classes[c].counted;
+	for (c = 0; c < CLASS_MAX; c++) {
+		struct cost *k = &r->classes[c];
+		s64 others = doubt - (k->inferred - k->counted);
+
+		k->known = r->has_walk && c != CLASS_FREED && c != CLASS_SLACK;
+		k->hi = cost_value(k) + others;
+		k->open = others > 0;
+	}
 }
 
 static int is_class(int c)
@@ -444,6 +473,8 @@ static int is_class(int c)
 /* However its owners are known, a walk counts all pages; charges are counted elsewhere, too. */
 static void total_bounds(const struct replay *p, struct report *r)
 {
+	s64 ever = cost_value(&r->total[COST_RESERVED]);
+	u32 i;
 	int c;
 
 	for (c = 0; c < COST_MAX; c++) {
@@ -453,12 +484,18 @@ static void total_bounds(const struct replay *p, struct report *r)
 		    c == COST_GROWN)
 			t->counted = t->inferred - p->raced[c == COST_GROWN ? COST_RESIDENT : c];
 		t->hi = cost_value(t);
-		/* Bytes whose owner is not sure may be of another class. */
-		if (is_class(c) && t->inferred)
-			t->hi = cost_value(&r->total[COST_RESIDENT]);
-		if (c == COST_TOUCHED && cost_value(&r->total[COST_RESERVED]) > t->hi)
-			t->hi = cost_value(&r->total[COST_RESERVED]);
+int lost_calls(struct replay *p, u32 space)
+{
+	const struct space_state *s = space_get(p, space);
+
+	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
+}
+
 	}
+	for (i = 1; i < p->nr_origins; i++)
+		ever += p->origins[i].unused ? 0 : (s64)p->origins[i].mapped;
+	if (ever > r->total[COST_TOUCHED].hi)
+		r->total[COST_TOUCHED].hi = ever;
 }
 
 void walk_judge(struct replay *p, struct report *r)
@@ -488,11 +525,13 @@ void walk_judge(struct replay *p, struct report *r)
 		}
 	}
 	total_bounds(p, r);
-	for (c = 0; c < CLASS_MAX; c++) {
-		r->classes[c].known =
-			r->has_walk && (!r->no_alloc || (c != CLASS_FREED && c != CLASS_SLACK));
-		r->classes[c].hi = cost_value(&r->classes[c]);
-	}
+int lost_calls(struct replay *p, u32 space)
+{
+	const struct space_state *s = space_get(p, space);
+
+	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
+}
+
 	whole_bytes(&r->total[COST_PSS]);
 	r->check[COST_PSS].attributed >>= PSS_SHIFT;
 	r->check[COST_PSS].unattributed >>= PSS_SHIFT;

@@ -158,6 +158,9 @@ static NOINLINE void submit_read(int fd, char *p, size_t n)
 {
 	struct io_uring_sqe *sqe = reinterpret_cast<struct io_uring_sqe *>(ring.entries);
 	unsigned *tail = reinterpret_cast<unsigned *>(ring.queue + ring.params.sq_off.tail);
+	unsigned *done = reinterpret_cast<unsigned *>(ring.queue + ring.params.cq_off.tail);
+	struct io_uring_cqe *cqe =
+		reinterpret_cast<struct io_uring_cqe *>(ring.queue + ring.params.cq_off.cqes);
 	unsigned *array = reinterpret_cast<unsigned *>(ring.queue + ring.params.sq_off.array);
 
 	memset(sqe, 0, sizeof(*sqe));
@@ -169,13 +172,18 @@ static NOINLINE void submit_read(int fd, char *p, size_t n)
 	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 	if (sys(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS) != 1)
 		die("io_uring_enter");
+	/* It may return before the read is done. */
+	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE))
+		sys(SYS_io_uring_enter, ring.fd, 0, 1, IORING_ENTER_GETEVENTS);
+	if (cqe->res != (int)(n * PAGE))
+		not_scored("io_uring did not read all of it");
 	book.write(p, n, nullptr);
 }
 
 void scenario_io_uring()
 {
 	size_t n = some(100);
-	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int fd = make_file("ring", n);
 	char *p = map_block(n + 23);
 
 	open_ring();

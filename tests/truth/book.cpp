@@ -15,6 +15,7 @@ struct Owner {
 	const char *name;
 	bool object;
 	size_t touched, faulted, cow, looked;
+	size_t ever; /* bytes of all it has ever mapped */
 };
 
 struct Span {
@@ -36,7 +37,7 @@ Span spans[MAX_SPANS];
 size_t nr_spans;
 Page pages[MAX_PAGES];
 size_t nr_pages;
-bool closed = true;
+bool closed = true, stocks_only;
 char *stack_top;
 
 uintptr_t at(const void *p)
@@ -161,6 +162,7 @@ void place(const void *p, size_t n, short owner)
 	if (nr_spans == MAX_SPANS)
 		die("too many spans");
 	spans[nr_spans++] = {at(p), at(p) + n * PAGE, owner};
+	owners[owner].ever += n * PAGE;
 }
 
 void touch(const void *p, size_t n, const char *by, bool write)
@@ -312,18 +314,17 @@ void say_owner(short i, bool fault)
 	      o.looked ? "pagemap" : "count", sum.resident, sum.thp);
 	if (!o.object)
 		print(",\"swapped\":%zu", sum.swapped);
-	if (!fault && !o.object)
-		print(",\"reserved\":%zu,\"shared\":%zu,\"private\":%zu,\"pss\":%zu,\"touched\":%"
-		      "zu,"
-		      "\"faulted\":%zu,\"cow\":%zu",
-		      sum.reserved, sum.shared, sum.resident - sum.shared, sum.pss,
-		      o.touched * PAGE, o.faulted * PAGE, o.cow * PAGE);
-	if (!fault && o.object)
+	if (!fault)
 		print(",\"reserved\":%zu", sum.reserved);
+	if (!fault && !o.object && !stocks_only)
+		print(",\"shared\":%zu,\"private\":%zu,\"pss\":%zu,\"touched\":%zu,\"faulted\":%zu,"
+		      "\"cow\":%zu",
+		      sum.shared, sum.resident - sum.shared, sum.pss, o.touched * PAGE,
+		      o.faulted * PAGE, o.cow * PAGE);
 	print("}");
 	if (!fault)
 		say_ranges(i);
-	print("}\n");
+	print(",\"ever\":%zu}\n", o.ever);
 }
 
 } // namespace
@@ -365,6 +366,11 @@ void Book::forked(bool child)
 	for (Owner &o : owners)
 		if (child)
 			o.touched = o.faulted = o.cow = 0;
+}
+
+void Book::only_stocks()
+{
+	stocks_only = true;
 }
 
 void Book::open_world()
@@ -422,8 +428,10 @@ void Book::move(const void *p, size_t n, const void *q, size_t m, const char *ow
 			spans[nr_spans++] = {start - at(p) + at(q), end - at(p) + at(q),
 					     from[i].owner};
 	}
-	if (m > n)
+	if (m > n) {
 		spans[nr_spans++] = {at(q) + n * PAGE, at(q) + m * PAGE, owner_of(owner, false)};
+		owners[owner_of(owner, false)].ever += (m - n) * PAGE;
+	}
 	for (size_t i = 0; i < nr; i++) {
 		held[i].at = held[i].at - at(p) + at(q);
 		make(held[i].at) = held[i];

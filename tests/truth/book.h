@@ -44,6 +44,8 @@ class Book
 	void forked(bool child);
 	/* Behind a fork: the copies that the bookkeeping itself needs are made now. */
 	void settle();
+	/* Two processes copy without telling each other: how many hold a page is not known. */
+	void only_stocks();
 	/* Other code of this process maps while it is recorded (a program start). */
 	void open_world();
 

@@ -11,9 +11,9 @@
 namespace
 {
 
-enum { SWAP = 1, DISK = 2, ROOT = 4, MEMCG = 8, CMD = 16, SLOW = 32 };
+enum { SWAP = 1, DISK = 2, ROOT = 4, MEMCG = 8, CMD = 16, SLOW = 32, OPS = 64 };
 
-const char *const need_names[] = {"swap", "disk", "root", "memcg", "cmd", "slow"};
+const char *const need_names[] = {"swap", "disk", "root", "memcg", "cmd", "slow", "ops"};
 
 const struct {
 	const char *name;
@@ -86,6 +86,8 @@ int main(int argc, char **argv)
 			continue;
 		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 		book.start();
+		if (s.needs & OPS)
+			prepare_random();
 		/* A program that the first one became is recorded already. */
 		if (!getenv("TRUTH_STAGE")) {
 			print("ready %d\n", (int)getpid());

@@ -6,10 +6,12 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 
 SHMEM = re.compile(r"/(memfd:|SYSV|dev/zero|dev/shm/)")
 PATIENCE = 30
+SLACK = 0.3  # seconds, in which an event comes out of the ring
 
 
 class Trouble(Exception):
@@ -96,6 +98,7 @@ class Recorder:
     """memprov record, until it is told to end."""
 
     def __init__(self, memprov, trace, arguments, env=None):
+        self.trace = trace
         self.log = open(f"{trace}.log", "w+", encoding="utf-8")
         self.child = subprocess.Popen([memprov, "record", "-o", trace, *arguments],
                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
@@ -148,10 +151,46 @@ def end_all(pids):
             pass
 
 
-def record(memprov, argv, trace, during=None, env=None):
+def code_of(program, pid):
+    """Where its functions lie: a recorder that was killed leaves no names."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        base = next(int(line.split("-")[0], 16) for line in f if line.rstrip().endswith(program))
+    named = subprocess.run(["nm", "-CS", "--defined-only", program], capture_output=True, check=True)
+    lines = []
+    for line in named.stdout.decode().splitlines():
+        words = line.split(None, 3)
+        if len(words) == 4 and words[2] in "tT":
+            start = base + int(words[0], 16)
+            lines.append({"code": words[3], "start": hex(start),
+                          "end": hex(start + int(words[1], 16))})
+    return lines
+
+
+def finish(work, recorder, killer):
+    """The oracle, and what the kernel says of the processes, stopped. Returns (lines, status)."""
+    lines = work.lines()
+    acted = time.time()
+    alive = sorted({line["process"] for line in lines if "process" in line})
+    stop_all(alive)
+    kernel = [smaps(pid) for pid in alive]
+    if killer:
+        killer.join()
+        recorder.child.wait()
+        # What it had written last has all that was done, or may lack some.
+        complete = os.path.getmtime(recorder.trace) > acted + SLACK
+        lines += code_of(work.child.args[0], work.child.pid)
+        lines.append({"killed": "after" if complete else "before"})
+        return lines, recorder.child.returncode
+    status = recorder.stop()
+    if [smaps(pid) for pid in alive] != kernel:
+        lines.append({"not_scored": "smaps of the stopped processes changed"})
+    return lines + kernel, status
+
+
+def record(memprov, argv, trace, kill=None, env=None):
     """Records argv, a program that speaks the protocol. Returns the oracle lines, what the kernel
-    says of the stopped processes among them, and record's exit status. during(recorder): instead
-    of stopping it in order."""
+    says of the stopped processes among them, and record's exit status. kill: so many seconds after
+    the program begins to act, the recorder is killed."""
     work = Process(argv)
     pids, lines, recorder = [work.child.pid], [], None
     try:
@@ -160,17 +199,12 @@ def record(memprov, argv, trace, during=None, env=None):
             raise Trouble(f"{argv}: says {word}")
         recorder = Recorder(memprov, trace, ["-p", word[1], "--tree"], env)
         work.go()
-        if during:
-            during(recorder)
-        lines = work.lines()
+        killer = threading.Timer(kill, recorder.child.kill) if kill else None
+        if killer:
+            killer.start()
+        lines, status = finish(work, recorder, killer)
         pids += [line["process"] for line in lines if "process" in line]
-        alive = sorted({line["process"] for line in lines if "process" in line})
-        stop_all(alive)
-        kernel = [smaps(pid) for pid in alive]
-        status = recorder.stop() if recorder.child.poll() is None else recorder.child.returncode
-        if [smaps(pid) for pid in alive] != kernel:
-            lines.append({"not_scored": "smaps of the stopped processes changed"})
-        return lines + kernel, status
+        return lines, status
     finally:
         if recorder and recorder.child.poll() is None:
             recorder.child.kill()

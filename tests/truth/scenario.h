@@ -17,6 +17,9 @@ size_t some(size_t least);
 /* A file of n pages in the folder, written through: its descriptor. */
 int make_file(const char *name, size_t n);
 
+/* Before the recording: reads the operations. */
+void prepare_random();
+
 constexpr int RW = PROT_READ | PROT_WRITE;
 constexpr int ANON = MAP_PRIVATE | MAP_ANONYMOUS;
 

@@ -8,6 +8,7 @@ FLOWS = ("touched", "faulted", "cow")
 CLASSES = ("live", "file", "shmem", "stack", "special", "preexisting", "unattributed")
 EXACT_SHARE = 0.95
 BOOKKEEPING = "Book::"
+NOBODY = ("nobody", "")  # a row that says it does not know whose it is
 
 
 class Oracle:
@@ -18,13 +19,18 @@ class Oracle:
         self.asked = {}        # (pid, owner) -> bytes asked for and not given back
         self.ranges = []       # (pid, start, end, owner)
         self.names = {}        # (kind, pid) -> owners
+        self.ever = {}         # (pid, owner) -> bytes it has ever mapped
+        self.code = []         # (start, end, function): where a trace without names needs one
         self.kernel = {}       # pid -> what smaps says
         self.pids = []
         self.closed = True     # nothing else in the program maps while it is recorded
         self.not_scored = None
+        self.killed = None     # the recorder was: before the end of what was done, or after
         self.by_pagemap = False
         for line in lines:
             self.add(line)
+        if self.killed:
+            self.cut()
 
     def add(self, line):
         if "not_scored" in line:
@@ -34,6 +40,10 @@ class Oracle:
         elif "process" in line:
             self.pids.append(line["process"])
             self.closed = self.closed and line.get("closed", True)
+        elif "killed" in line:
+            self.killed = line["killed"]
+        elif "code" in line:
+            self.code.append((int(line["start"], 16), int(line["end"], 16), line["code"]))
         elif "kernel" in line:
             self.kernel[line["kernel"]] = line
         elif "owner" in line:
@@ -45,14 +55,31 @@ class Oracle:
         self.names.setdefault((line["kind"], line["pid"]), set()).add(line["owner"])
         if line["view"] != "alloc":
             return
+        self.ever[line["pid"], line["owner"]] = line.get("ever", 0)
         if line["kind"] == "function":
             self.asked[line["pid"], line["owner"]] = line["costs"].get("reserved", 0)
         for start, end in line.get("ranges", ()):
             self.ranges.append((line["pid"], int(start, 16), int(end, 16), line["owner"]))
 
 
+    def cut(self):
+        """Flows end where the file does; if some of what was done may not be in it, no owner has
+        more than it ever had."""
+        for costs in self.cells.values():
+            for column in FLOWS:
+                costs.pop(column, None)
+        if self.killed == "after":
+            return
+        for (view, pid, _, owner), costs in self.cells.items():
+            for column in costs:
+                costs[column] = [0, self.ever[pid, owner]] if view == "alloc" else [0, 1 << 62]
+
+    def function_at(self, address):
+        return next((f for start, end, f in self.code if start <= address < end), "")
+
+
 def plain(function):
-    return (function or "").split("(")[0].split(".")[0]
+    return function.replace("(anonymous namespace)::", "").split("(")[0].split(".")[0]
 
 
 def row_owner(row, oracle):
@@ -63,11 +90,15 @@ def row_owner(row, oracle):
             if name in (origin.get("name") or ""):
                 return "object", name
         return None
+    if origin["kind"] == "unattributed":
+        return NOBODY
     if origin["kind"] not in ("mmap", "brk", "fault"):
         return None
+    if not origin.get("stack"):
+        return NOBODY
     functions = oracle.names.get(("function", origin.get("pid")), ())
     for frame in origin.get("stack") or ():
-        function = plain(frame.get("function"))
+        function = plain(frame.get("function") or oracle.function_at(int(frame["address"], 16)))
         if function.startswith(BOOKKEEPING):
             return None
         if function in functions:
@@ -112,8 +143,9 @@ def bounds(truth):
     return truth if isinstance(truth, list) else (truth, truth)
 
 
-def judge_cell(claim, truth):
-    """Bytes right, too many, too few, called exact wrongly, and outside the interval."""
+def judge_cell(claim, truth, nobodys=0):
+    """Bytes right, too many, too few, called exact wrongly, and outside the interval. What is
+    missing of an exact number is a lie, but for what rows of nobody may have of it."""
     lo, hi = bounds(truth)
     value = claim.value
     right = min(value, hi)
@@ -122,9 +154,9 @@ def judge_cell(claim, truth):
     wrong_exact = max(0, claim.exact - hi)
     outside = 0
     if claim.known and not claim.open:
-        wrong_exact = max(wrong_exact, missing)
+        wrong_exact = max(wrong_exact, missing - nobodys)
     elif claim.known:
-        outside = max(0, claim.lo - hi, lo - claim.hi)
+        outside = max(0, claim.lo - hi, lo - claim.hi - nobodys)
     return {"right": right, "excess": excess, "missing": missing, "wrong_exact": wrong_exact,
             "outside": outside, "exact": min(claim.exact, hi), "truth": hi}
 
@@ -164,14 +196,18 @@ def judge_view(report, oracle, view, tallies, faults):
             for column, truth in costs.items():
                 truths[view, pid, kind, owner, column] = truth
     owners = {key[:4] for key in truths}
+    nobodys = {(key[1], key[4]): claim.value for key, claim in claims.items()
+               if key[2:4] == NOBODY}
     for key in claims:
+        if key[2:4] == NOBODY:
+            continue
         # What the oracle does not know of an owner it does know is not judged; of nobody it is 0.
         if key[:4] not in owners and key[-1] in STOCKS:
             truths[key] = 0
     for key, truth in truths.items():
         column = key[-1]
         claim = claims.get(key, Claim())
-        cell = judge_cell(claim, truth)
+        cell = judge_cell(claim, truth, nobodys.get((key[1], column), 0))
         tallies.setdefault((view, column), Tally()).add(cell)
         bad = cell["wrong_exact"] or cell["outside"]
         if column in STOCKS:
@@ -179,7 +215,8 @@ def judge_view(report, oracle, view, tallies, faults):
         if bad:
             faults.append({"view": view, "pid": key[1], "owner": key[3], "column": column,
                            "truth": truth, "memprov": claim.value if claim.known else None,
-                           "exact": claim.exact, "wrong_exact": cell["wrong_exact"]})
+                           "exact": claim.exact, "wrong_exact": cell["wrong_exact"],
+                           "outside": cell["outside"]})
 
 
 def judge_classes(report, oracle, tallies, faults):
@@ -191,8 +228,8 @@ def judge_classes(report, oracle, tallies, faults):
     if oracle.closed:
         truth["unattributed"] = 0
         live = [sum(ends) for ends in zip(*(
-            bounds(costs["resident"]) for (view, _, kind, _), costs in oracle.cells.items()
-            if view == "alloc" and kind == "function"))] or [0, 0]
+            bounds(costs["resident"]) for (view, pid, kind, _), costs in oracle.cells.items()
+            if view == "alloc" and kind == "function" and pid in oracle.pids))] or [0, 0]
         anonymous = sum(k["classes"]["anonymous"] for k in oracle.kernel.values())
         truth["live"] = live
         truth["preexisting"] = [anonymous - live[1], anonymous - live[0]]
@@ -204,7 +241,7 @@ def judge_classes(report, oracle, tallies, faults):
         if cell["excess"] or cell["missing"]:
             faults.append({"view": "class", "owner": name, "column": "resident", "truth": value,
                            "memprov": claim.value if claim.known else None, "exact": claim.exact,
-                           "wrong_exact": cell["wrong_exact"]})
+                           "wrong_exact": cell["wrong_exact"], "outside": cell["outside"]})
 
 
 def total(report, column):
@@ -240,10 +277,9 @@ def unattributed(report):
 
 
 def multiply(report, oracle):
-    """Bytes in more rows than the kernel counts them, or said to be."""
-    said = sum((row["costs"].get("resident") or {}).get("multi", 0) for row in report["rows"])
+    """Bytes in more rows than the kernel counts them: a page of two processes is in two, rightly."""
     kernel = sum(k["resident"] for k in oracle.kernel.values())
-    return max(said, total(report, "resident") - kernel if kernel else 0)
+    return max(0, total(report, "resident") - kernel if kernel else 0)
 
 
 def lowest(tallies, key, keep):
@@ -280,8 +316,18 @@ def baselines(oracle):
             "smaps": baseline_score(predicted, oracle)}
 
 
+def forget_unseen(report, oracle):
+    """The laws are about the processes that the report says it is about."""
+    seen = {target["pid"] for target in report["recording"]["targets"]}
+    if 0 in seen:  # a process whose birth was lost
+        return
+    oracle.kernel = {pid: kernel for pid, kernel in oracle.kernel.items() if pid in seen}
+    oracle.pids = [pid for pid in oracle.pids if pid in seen]
+
+
 def score(reports, oracle):
     """reports: {"alloc": report, "fault": report}."""
+    forget_unseen(reports["alloc"], oracle)
     tallies, faults = {}, []
     judge_classes(reports["alloc"], oracle, tallies, faults)
     for view, report in reports.items():
@@ -306,8 +352,13 @@ def score(reports, oracle):
         "baselines": baselines(oracle),
         "faults": faults,
     }
-    result["right"] = is_right(result)
+    conclude(result)
     return result
+
+
+def conclude(result):
+    result["honest"] = is_honest(result)
+    result["right"] = is_right(result)
 
 
 def is_right(result):

@@ -32,7 +32,7 @@ def inferred(value):
 def row(pid, kind, name, stack, costs):
     return {"id": f"{kind}-{name}-{pid}",
             "origin": {"kind": kind, "name": name, "pid": pid,
-                       "stack": [{"function": f, "module": MODULE} for f in stack]},
+                       "stack": [{"function": f, "module": MODULE, "address": "0x1"} for f in stack]},
             "costs": {column: costs.get(column) for column in STOCKS + FLOWS}}
 
 
@@ -54,7 +54,8 @@ def report_of(view):
             rows.append(row(pid, REST_KINDS[name], f"/lib/{name}", [],
                             {"resident": exact(pages * PAGE), "reserved": exact(pages * PAGE),
                              "swapped": exact(0)}))
-    report = {"rows": rows, "classes": {}, "check": {}}
+    report = {"rows": rows, "classes": {}, "check": {},
+              "recording": {"targets": [{"pid": PARENT}, {"pid": CHILD}]}}
     for name, pages in REST.items():
         report["classes"][name] = exact(2 * pages * PAGE)
     report["classes"]["live"] = exact(sum(o[3] for o in OWNERS) * PAGE)

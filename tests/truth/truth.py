@@ -3,19 +3,24 @@
 """Judges memprov by programs that know what they did. Prints a Markdown table, with --json
 memprov-truth/1; see memprov-truth(5). Exits with 1 when a scenario is judged wrong."""
 import argparse
+import glob
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
+import programs
 import run
-from score import Oracle, is_right, score
+from score import Oracle, conclude, score
 
 SCHEMA = "memprov-truth/1"
 HERE = os.path.dirname(os.path.abspath(__file__))
+MANY = 6  # faults of one scenario that are shown
 ON_DISK = {"ext2/ext3", "xfs", "btrfs", "ext4"}
 
 
@@ -44,20 +49,78 @@ def lacking(scenario, folder):
     return None
 
 
-def judge(args, scenario, folder):
+def losses(args):
+    """What the recorder loses on purpose; see memprov-truth(5)."""
+    if not args.loss:
+        return None
+    lose = f"topology={args.loss}%,detail={args.loss}%,burst={args.burst},seed={args.seed}"
+    return {"MEMPROV_LOSE": lose}
+
+
+def judge(args, scenario, folder, program=None):
     """One scenario, recorded and scored."""
     trace = f"{folder}/{scenario['name']}.trace"
-    argv = [f"{args.build}/truth/scenarios", scenario["name"], str(args.seed), folder]
-    lines, status = run.record(args.memprov, argv, trace)
+    argv = [f"{args.build}/truth/scenarios", program or scenario["name"], str(args.seed), folder]
+    kill = random.Random(args.seed + zlib.crc32(scenario["name"].encode())).uniform(0.01, args.kill)
+    lines, status = run.record(args.memprov, argv, trace, kill if args.kill else None, losses(args))
     oracle = Oracle(lines)
     if oracle.not_scored:
         return {"graded": False, "reason": oracle.not_scored}
     reports = {view: run.report(args.memprov, trace, view) for view in ("alloc", "fault")}
     result = score(reports, oracle)
-    if status not in (0, 3):
+    if status not in (0, 3) and not args.kill:
         result["laws_broken"].append(f"record exits with {status}")
-        result["right"] = is_right(result)
+        conclude(result)
     return result
+
+
+def judge_program(args, lines, name, folder):
+    """One program of operations, as a scenario of that name."""
+    with open(f"{folder}/ops", "w", encoding="utf-8") as f:
+        f.write("".join(line + "\n" for line in lines))
+    return judge(args, {"name": name}, folder, "random")
+
+
+def is_wrong(args, lines, folder):
+    result = judge_program(args, lines, "shrinking", folder)
+    return result["graded"] and not result[args.verdict]
+
+
+def keep(args, lines, name):
+    """The minimal program of a failure: in tests/truth/found it is run for good."""
+    os.makedirs(f"{args.build}/truth/found", exist_ok=True)
+    path = f"{args.build}/truth/found/{name}.ops"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("".join(line + "\n" for line in lines))
+    print(f"truth: {path}: a minimal program that is judged wrong; in tests/truth/found it stays",
+          file=sys.stderr)
+
+
+def found_programs():
+    found = {}
+    for path in sorted(glob.glob(f"{HERE}/found/*.ops")):
+        with open(path, encoding="utf-8") as f:
+            found[os.path.basename(path)[:-4]] = f.read().splitlines()
+    return found
+
+
+def judge_programs(args, folder):
+    """Those found before, and as many new ones as asked for."""
+    all_programs = found_programs()
+    all_programs |= {f"random-{seed}": programs.generate(seed)
+                     for seed in range(args.seed, args.seed + args.random)}
+    results = []
+    for name, lines in all_programs.items():
+        result = {"name": name, "what": "a program of random operations", "program": lines}
+        try:
+            result |= judge_program(args, lines, name, folder)
+            if result["graded"] and not result[args.verdict] and name.startswith("random-"):
+                keep(args, programs.shrink(lines, lambda some: is_wrong(args, some, folder)), name)
+        except run.Trouble as trouble:
+            result |= {"graded": False, "reason": str(trouble), "trouble": True}
+        results.append(result)
+        explain(args, result)
+    return results
 
 
 def judge_all(args, chosen, folder):
@@ -71,17 +134,21 @@ def judge_all(args, chosen, folder):
             result |= {"graded": False, "reason": str(trouble), "trouble": True}
         result["seconds"] = round(time.monotonic() - began, 2)
         results.append(result)
-        explain(result)
+        explain(args, result)
     return results
 
 
-def explain(result):
-    """What is wrong, as it is found."""
+def explain(args, result):
+    """What is wrong, as it is found; after a loss only what is dishonest."""
     if not result["graded"]:
         print(f"truth: {result['name']}: not scored: {result['reason']}", file=sys.stderr)
         return
-    for fault in result["faults"]:
+    faults = [fault for fault in result["faults"]
+              if args.verdict == "right" or fault["wrong_exact"] or fault["outside"]]
+    for fault in faults[:MANY]:
         print(f"truth: {result['name']}: {fault}", file=sys.stderr)
+    if len(faults) > MANY:
+        print(f"truth: {result['name']}: and {len(faults) - MANY} more", file=sys.stderr)
     for law in result["laws_broken"]:
         print(f"truth: {result['name']}: {law}", file=sys.stderr)
 
@@ -101,7 +168,7 @@ def markdown(results):
     graded = [r for r in results if r["graded"]]
     lines.append("")
     lines.append(f"{sum(r['right'] for r in graded)} of {len(graded)} graded scenarios right, "
-                 f"wrong-exact {sum(r['wrong_exact_bytes'] for r in graded)} bytes, "
+                 f"{sum(r['honest'] for r in graded)} honest, wrong-exact {sum(r['wrong_exact_bytes'] for r in graded)} bytes, "
                  f"{len(results) - len(graded)} not scored")
     return "\n".join(lines)
 
@@ -130,16 +197,33 @@ class Swap:
             subprocess.run(["swapoff", self.path], check=False)
 
 
+def seed_of(text):
+    """A number; of the word commit the number of the commit, so that each has runs of its own."""
+    if text != "commit":
+        return int(text)
+    head = subprocess.run(["git", "-C", HERE, "rev-parse", "HEAD"], capture_output=True, check=False)
+    return int(head.stdout[:7] or b"0", 16)
+
+
 def parse(argv):
     parser = argparse.ArgumentParser(prog="scripts/truth", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="exact scenarios only, under 45 s")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--scenario", metavar="NAME", action="append")
-    parser.add_argument("--seed", metavar="N", type=int, default=7)
+    parser.add_argument("--seed", metavar="N", type=seed_of, default=7, help="commit: of HEAD")
+    parser.add_argument("--loss", metavar="P", type=float, default=0,
+                        help="percent of the events of both rings that are lost on purpose")
+    parser.add_argument("--burst", metavar="N", type=int, default=1, help="lost in a row")
+    parser.add_argument("--kill", metavar="SECONDS", type=float, default=0,
+                        help="SIGKILL to the recorder at a random time up to this")
+    parser.add_argument("--random", metavar="N", type=int, default=0,
+                        help="instead of scenarios, N random programs, and all that once failed")
     parser.add_argument("--build", metavar="DIR", default=f"{HERE}/../../build")
     args = parser.parse_args(argv)
     args.build = os.path.abspath(args.build)
     args.memprov = f"{args.build}/memprov"
+    # What was lost cannot be right, but nothing may be wrong.
+    args.verdict = "honest" if args.loss or args.kill else "right"
     return args
 
 
@@ -150,19 +234,23 @@ def main():
     for name in args.scenario or ():
         if name not in names:
             sys.exit(f"truth: no scenario {name}: there are {', '.join(names)}")
-    chosen = [s for s in table if (s["name"] in args.scenario if args.scenario
-                                   else not args.quick or "slow" not in s["needs"])]
+    chosen = [s for s in table if "ops" not in s["needs"] and (
+        s["name"] in args.scenario if args.scenario
+        else not args.quick or "slow" not in s["needs"])]
     folder = tempfile.mkdtemp(prefix="truth.", dir=os.environ.get("TMPDIR", "/var/tmp"))
     try:
         with Swap(folder):
-            results = judge_all(args, chosen, folder)
+            if args.random:
+                results = judge_programs(args, folder)
+            else:
+                results = judge_all(args, chosen, folder)
     finally:
         shutil.rmtree(folder)
     if args.json:
         print(json.dumps({"schema": SCHEMA, "seed": args.seed, "scenarios": results}, indent=1))
     else:
         print(markdown(results))
-    return 1 if any(r.get("trouble") or not r.get("right", True) for r in results) else 0
+    return 1 if any(r.get("trouble") or not r.get(args.verdict, True) for r in results) else 0
 
 
 if __name__ == "__main__":
