@@ -152,7 +152,9 @@ void after_totals(struct replay *p, struct report *r)
 	}
 	for (c = 0; c < COST_MAX; c++)
 		if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN) {
-			doubt(&r->total[c]);
+			/* Its rows are in doubt already. */
+			r->total[c].counted = 0;
+			r->total[c].open = 1;
 			r->total[c].hi += more;
 		}
 }
