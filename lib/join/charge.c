@@ -17,6 +17,13 @@ struct lot {
 
 /* ---- grades ---- */
 
+int lost_calls(struct replay *p, u32 space)
+{
+	const struct space_state *s = space_get(p, space);
+
+	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
+}
+
 /* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
  * any mapping but those the picture itself names. Fault stacks are inferences; so are shapes, but
  * only who it is, not how much. */

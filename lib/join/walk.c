@@ -151,13 +151,6 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 
 /* ---- pages ---- */
 
-int lost_calls(struct replay *p, u32 space)
-{
-	const struct space_state *s = space_get(p, space);
-
-	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
-}
-
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 {
 	const struct mp_ev_run *run = trace_body(rec, run);
@@ -459,7 +452,7 @@ static void class_bounds(struct report *r)
 		struct cost *k = &r->classes[c];
 		s64 others = doubt - (k->inferred - k->counted);
 
-		k->known = r->has_walk && c != CLASS_FREED && c != CLASS_SLACK;
+		k->known = r->has_walk && (!r->no_alloc || (c != CLASS_FREED && c != CLASS_SLACK));
 		k->hi = cost_value(k) + others;
 		k->open = others > 0;
 	}
@@ -484,13 +477,9 @@ static void total_bounds(const struct replay *p, struct report *r)
 		    c == COST_GROWN)
 			t->counted = t->inferred - p->raced[c == COST_GROWN ? COST_RESIDENT : c];
 		t->hi = cost_value(t);
-int lost_calls(struct replay *p, u32 space)
-{
-	const struct space_state *s = space_get(p, space);
-
-	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
-}
-
+		/* Bytes whose owner is not sure may be of another class. */
+		if (is_class(c) && t->inferred)
+			t->hi = cost_value(&r->total[COST_RESIDENT]);
 	}
 	for (i = 1; i < p->nr_origins; i++)
 		ever += p->origins[i].unused ? 0 : (s64)p->origins[i].mapped;
@@ -525,13 +514,8 @@ void walk_judge(struct replay *p, struct report *r)
 		}
 	}
 	total_bounds(p, r);
-int lost_calls(struct replay *p, u32 space)
-{
-	const struct space_state *s = space_get(p, space);
-
-	return s && (s->lost[MP_CLASS_MAP] || s->lost[MP_CLASS_SPACE]);
-}
-
+	class_bounds(r);
+	after_totals(p, r);
 	whole_bytes(&r->total[COST_PSS]);
 	r->check[COST_PSS].attributed >>= PSS_SHIFT;
 	r->check[COST_PSS].unattributed >>= PSS_SHIFT;
