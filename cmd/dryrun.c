@@ -11,6 +11,7 @@
 #define COST_SYSCALL "0.1 us"
 #define COST_PICTURE "35 ms"
 #define COST_EVENT   "3 to 7 bytes"
+#define COST_ALLOC   "6.5 us"
 
 /* Bytes by /proc/PID/statm; a process that is gone has none. */
 static double resident(pid_t pid)
@@ -29,7 +30,19 @@ static double resident(pid_t pid)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-int dry_run(const struct target *t)
+void say_probes(FILE *f, const char *who)
+{
+	double us = 0;
+
+	sscanf(COST_ALLOC, "%lf", &us);
+	fprintf(f,
+		"memprov: probes on the allocator of %s: an allocation and its free take "
+		"about " COST_ALLOC " more;\n"
+		"  of 10,000 a second that is %.0f%% of a core, of 100,000 %.0f%%\n",
+		who, us, us * 10);
+}
+
+int dry_run(const struct target *t, int probes)
 {
 	double bytes = 0, ms_per_gib = 0;
 	char who[256];
@@ -44,7 +57,11 @@ int dry_run(const struct target *t)
 	else
 		printf("%s: %.1f MiB resident now: a picture would take about %.1f ms\n", who,
 		       bytes / (1 << 20), bytes / (1 << 30) * ms_per_gib);
-	puts("  no probe on the allocator; the target is never stopped\n"
+	if (probes)
+		say_probes(stdout, who);
+	else
+		puts("  no probe on the allocator");
+	puts("  the target is never stopped\n"
 	     "  each page fault of it     " COST_FAULT " more\n"
 	     "  each system call, of any  " COST_SYSCALL " more\n"
 	     "  each picture              " COST_PICTURE

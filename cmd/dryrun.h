@@ -3,9 +3,13 @@
 #ifndef MP_CMD_DRYRUN_H
 #define MP_CMD_DRYRUN_H
 
+#include <stdio.h>
+
 struct target;
 
-/* On stdout. Returns the exit status. */
-int dry_run(const struct target *t);
+/* On stdout. probes: on the allocator, too. Returns the exit status. */
+int dry_run(const struct target *t, int probes);
+/* What those take of a program that allocates a lot. */
+void say_probes(FILE *f, const char *who);
 
 #endif

@@ -312,7 +312,14 @@ static int run(const struct options *o, struct status *s)
 {
 	struct recorder *r = s->r;
 	struct trace_writer *w = s->w;
-	int err = recorder_start(r), published = 0;
+	int err, published = 0;
+	char who[256];
+
+	if (o->probe_allocs && !o->target.argv) {
+		target_name(&o->target, who, sizeof(who));
+		say_probes(stderr, who);
+	}
+	err = recorder_start(r);
 
 	target_refused(r, "record");
 	if (!err && recorder_exec_error(r)) {
@@ -421,7 +428,7 @@ int cmd_record(int argc, char **argv)
 	if (target_check(&o.target, "record"))
 		return 1;
 	if (o.dry_run)
-		return dry_run(&o.target);
+		return dry_run(&o.target, o.probe_allocs);
 	err = trace_writer_open(o.output, o.max_size, &w);
 	if (err)
 		return fail("record", "%s: %s", o.output, trace_create_strerror(err));

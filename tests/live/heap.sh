@@ -44,6 +44,8 @@ echo "# attached to: only what was there before it is in doubt"
 start_work heap
 rm -f "$trace" "$trace.old"
 start_record --alloc uprobe
+grep -q "probes on the allocator of heap ($pid): an allocation and its free take about" "$dir/record.err" ||
+	fail "record does not say what the probes cost"
 go
 stop_record
 judge 0 --exact --inferred freed
