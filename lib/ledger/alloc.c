@@ -120,6 +120,14 @@ static int freed_add(struct heap *h, struct node **root, u64 start, u64 end, u32
 	return err ? err : add(h, root, start, end, origin, birth);
 }
 
+/* Does a range of this origin begin at at? */
+static int touches(struct node *root, u64 at, u32 origin)
+{
+	struct node *n = iv_next(root, at);
+
+	return n && n->key == at && n->origin == origin;
+}
+
 static int doubt(struct heap *h, struct node **root)
 {
 	struct node *n = *root;
@@ -133,6 +141,44 @@ static int doubt(struct heap *h, struct node **root)
 	n->birth = 0;
 	err = doubt(h, &n->left);
 	return err ? err : doubt(h, &n->right);
+}
+
+/* The same without a copy, where nothing but one range changes and all on the way to it is the
+ * tree's alone: 1 done, 0 not possible, -ENOMEM and nothing changed. */
+static int freed_add_private(struct heap *h, struct node **root, u64 start, u64 end, u32 origin,
+			     u64 birth)
+{
+	struct node *n = iv_next(*root, start ? start - 1 : 0), *next;
+
+	/* What lies there already, or a part of it. */
+	next = n && n->end <= start ? iv_next(*root, start) : n;
+	if (next && next->key <= start && next->end >= end &&
+	    (next->origin == origin || (next->key == start && next->end == end))) {
+		/* Its neighbours would have to be one with it. */
+		if (next->origin != origin &&
+		    ((n != next && n->end == start && n->origin == origin) ||
+		     touches(*root, end, origin)))
+			return 0;
+		next = treap_find_private(*root, next->key);
+		if (!next)
+			return 0;
+		next->birth = next->origin == origin ? min_u64(next->birth, birth) : birth;
+		next->origin = origin;
+		return 1;
+	}
+	if ((next && next->key < end) || (n != next && n->end == start && n->origin == origin) ||
+	    touches(*root, end, origin))
+		return 0;
+	n = node_new(h, start);
+	if (!n)
+		return -ENOMEM;
+	n->end = end;
+	n->origin = origin;
+	n->birth = birth;
+	if (treap_add_private(h, root, n))
+		return 1;
+	node_put(h, n);
+	return 0;
 }
 
 /* ---- live ---- */
@@ -187,6 +233,41 @@ int view_drop_freed(struct heap *h, struct view *v, u64 start, u64 end)
 
 /* ---- events ---- */
 
+/* An allocation on nothing of its family, in a tree that nobody shares: 1 done, 0 not possible, or
+ * -ENOMEM. */
+static int add_private(struct heap *h, struct node **root, u64 start, u64 end, u32 origin,
+		       u64 birth)
+{
+	struct node *n;
+
+	if (iv_overlaps(*root, start, end))
+		return 0;
+	n = node_new(h, start);
+	if (!n)
+		return -ENOMEM;
+	n->end = end;
+	n->origin = origin;
+	n->birth = birth;
+	if (treap_add_private(h, root, n))
+		return 1;
+	node_put(h, n);
+	return 0;
+}
+
+/* The same for the end of one. */
+static int end_private(struct heap *h, struct view *v, u32 family, u64 start)
+{
+	struct node *n = treap_may_del(v->allocs[family], start);
+	int err;
+
+	if (!n)
+		return 0;
+	err = freed_add_private(h, &v->freed, n->key, n->end, n->origin, n->birth);
+	if (err > 0)
+		treap_del_private(h, &v->allocs[family], start);
+	return err;
+}
+
 int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
 		 u64 birth)
 {
@@ -200,6 +281,9 @@ int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u
 		return -ENOENT;
 	if (!size)
 		return 0;
+	err = add_private(&l->heap, &s->view.allocs[family], start, start + size, origin, birth);
+	if (err)
+		return err < 0 ? err : 0;
 	v = view_get(l, s);
 	err = end_overlapped(&l->heap, &v, family, start, start + size);
 	if (!err)
@@ -221,6 +305,9 @@ int ledger_alloc_end(struct ledger *l, u32 space, u32 family, u64 start, u64 unt
 	n = treap_find(s->view.allocs[family], start);
 	if (!n || n->birth > until)
 		return 0;
+	err = end_private(&l->heap, &s->view, family, start);
+	if (err)
+		return err;
 	v = view_get(l, s);
 	err = view_commit(&l->heap, s, &v, end_one(&l->heap, &v, family, n, n->birth));
 	return err ? err : 1;

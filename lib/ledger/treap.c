@@ -226,3 +226,49 @@ struct node *treap_find(struct node *n, u64 key)
 		n = key < n->key ? n->left : n->right;
 	return n;
 }
+
+struct node *treap_find_private(struct node *n, u64 key)
+{
+	while (n && n->refs == 1 && n->key != key)
+		n = key < n->key ? n->left : n->right;
+	return n && n->refs == 1 ? n : NULL;
+}
+
+struct node *treap_may_del(struct node *root, u64 key)
+{
+	struct node *n = treap_find_private(root, key), *a, *b;
+
+	/* Down the two sides that will meet. */
+	for (a = n ? n->left : NULL, b = n ? n->right : NULL; a && b;) {
+		if (a->refs != 1 || b->refs != 1)
+			return NULL;
+		if (a->prio >= b->prio)
+			a = a->right;
+		else
+			b = b->left;
+	}
+	return n;
+}
+
+void treap_del_private(struct heap *h, struct node **root, u64 key)
+{
+	struct node *n, *a, *b;
+
+	while ((*root)->key != key)
+		root = key < (*root)->key ? &(*root)->left : &(*root)->right;
+	n = *root;
+	for (a = n->left, b = n->right; a && b;) {
+		if (a->prio >= b->prio) {
+			*root = a;
+			root = &a->right;
+			a = a->right;
+		} else {
+			*root = b;
+			root = &b->left;
+			b = b->left;
+		}
+	}
+	*root = a ? a : b;
+	n->left = n->right = NULL;
+	node_put(h, n);
+}

@@ -69,6 +69,12 @@ int treap_put(struct heap *h, struct node **root, u64 key, struct node *t);
 /* Adds n, whose key is new, where every node on the way is the tree's alone: 1 done with nothing
  * copied, 0 not possible and n is still the caller's. */
 int treap_add_private(struct heap *h, struct node **root, struct node *n);
+/* The node of this key, where it can be taken out with nothing copied; else NULL. */
+struct node *treap_may_del(struct node *root, u64 key);
+/* Takes it out, and lets it go; only after treap_may_del(). */
+void treap_del_private(struct heap *h, struct node **root, u64 key);
+/* The node of this key, where every node on the way is the tree's alone; else NULL. */
+struct node *treap_find_private(struct node *root, u64 key);
 struct node *treap_find(struct node *root, u64 key);
 
 #endif
