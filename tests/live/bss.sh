@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_bpf
-(echo go; sleep 2; echo end) | timeout 60 "$memprov" record -w 1s -o "$trace" -- "$build/work/bss" \
+(echo go; sleep 2) | timeout 60 "$memprov" record -w 1s -o "$trace" -- "$build/work/bss" \
 	>"$oracle" 2>"$dir/record.err" || fail "record exits with $?"
 "$memprov" report "$trace" --format json >"$report" || fail "report exits with $?"
 python3 - "$report" "$oracle" <<'END' || fail "the program's own array"
