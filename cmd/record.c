@@ -429,10 +429,10 @@ int cmd_record(int argc, char **argv)
 		return 1;
 	if (o.dry_run)
 		return dry_run(&o.target, o.probe_allocs);
+	stop_by_signal(&sa); /* the first block may fill a file already */
 	err = trace_writer_open(o.output, o.max_size, &w);
 	if (err)
 		return fail("record", "%s: %s", o.output, trace_create_strerror(err));
-	stop_by_signal(&sa);
 	err = record(&o, w);
 	trace_writer_close(&w);
 	return err;
