@@ -4,6 +4,7 @@
 memprov-truth/1; see memprov-truth(5). Exits with 1 when a scenario is judged wrong."""
 import argparse
 import glob
+import gzip
 import json
 import os
 import random
@@ -57,17 +58,52 @@ def losses(args):
     return {"MEMPROV_LOSE": lose}
 
 
+def score_trace(args, lines, trace):
+    oracle = Oracle(lines)
+    if oracle.not_scored:
+        return {"graded": False, "reason": oracle.not_scored}
+    reports = {view: run.report(args.memprov, trace, view) for view in ("alloc", "fault")}
+    return score(reports, oracle)
+
+
+def keep_evidence(args, name, lines, trace):
+    """What --replay needs of this run."""
+    os.makedirs(args.keep, exist_ok=True)
+    shutil.copy(trace, f"{args.keep}/{name}.trace")
+    lines = [{"verdict": args.verdict}, *lines]
+    with gzip.GzipFile(f"{args.keep}/{name}.oracle.gz", "wb", mtime=0) as f:
+        f.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+def replay(args):
+    """The kept traces, scored again: no kernel is needed, and what changes is the profiler's."""
+    results = []
+    for path in sorted(glob.glob(f"{HERE}/corpus/*.trace")):
+        name = os.path.basename(path)[:-6]
+        with gzip.open(f"{path[:-6]}.oracle.gz", "rt", encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        result = {"name": name, "what": "a kept trace"}
+        try:
+            result |= score_trace(args, lines[1:], path)
+            result["right"] = result[lines[0]["verdict"]]
+        except run.Trouble as trouble:
+            result |= {"graded": False, "reason": str(trouble), "trouble": True}
+        results.append(result)
+        explain(args, result)
+    return results
+
+
 def judge(args, scenario, folder, program=None):
     """One scenario, recorded and scored."""
     trace = f"{folder}/{scenario['name']}.trace"
     argv = [f"{args.build}/truth/scenarios", program or scenario["name"], str(args.seed), folder]
     kill = random.Random(args.seed + zlib.crc32(scenario["name"].encode())).uniform(0.01, args.kill)
     lines, status = run.record(args.memprov, argv, trace, kill if args.kill else None, losses(args))
-    oracle = Oracle(lines)
-    if oracle.not_scored:
-        return {"graded": False, "reason": oracle.not_scored}
-    reports = {view: run.report(args.memprov, trace, view) for view in ("alloc", "fault")}
-    result = score(reports, oracle)
+    if args.keep:
+        keep_evidence(args, scenario["name"], lines, trace)
+    result = score_trace(args, lines, trace)
+    if not result["graded"]:
+        return result
     if status not in (0, 3) and not args.kill:
         result["laws_broken"].append(f"record exits with {status}")
         conclude(result)
@@ -218,6 +254,10 @@ def parse(argv):
                         help="SIGKILL to the recorder at a random time up to this")
     parser.add_argument("--random", metavar="N", type=int, default=0,
                         help="instead of scenarios, N random programs, and all that once failed")
+    parser.add_argument("--replay", action="store_true",
+                        help="score the kept traces again: needs no privilege")
+    parser.add_argument("--keep", metavar="DIR", help="keep traces and oracles for --replay")
+    parser.add_argument("--kernel", metavar="V", help="on this kernel, in a virtual machine")
     parser.add_argument("--build", metavar="DIR", default=f"{HERE}/../../build")
     args = parser.parse_args(argv)
     args.build = os.path.abspath(args.build)
@@ -227,8 +267,22 @@ def parse(argv):
     return args
 
 
+def on_kernel(args):
+    """The same in a virtual machine: the tree is at the same relative paths there."""
+    tree = os.path.realpath(f"{HERE}/../..")
+    build = os.path.relpath(args.build, tree)
+    rest = [f"--seed={args.seed}", f"--loss={args.loss}", f"--burst={args.burst}",
+            f"--kill={args.kill}", f"--random={args.random}", f"--build={build}"]
+    rest += [f"--{name}" for name in ("quick", "json", "replay") if getattr(args, name)]
+    rest += [f"--scenario={name}" for name in args.scenario or ()]
+    os.execv(f"{tree}/scripts/vm", ["scripts/vm", "--build", args.build, "--timeout", "1800",
+                                    args.kernel, "--", "scripts/truth", *rest])
+
+
 def main():
     args = parse(sys.argv[1:])
+    if args.kernel:
+        on_kernel(args)
     table = scenarios_of(args.build)
     names = [s["name"] for s in table]
     for name in args.scenario or ():
@@ -240,7 +294,9 @@ def main():
     folder = tempfile.mkdtemp(prefix="truth.", dir=os.environ.get("TMPDIR", "/var/tmp"))
     try:
         with Swap(folder):
-            if args.random:
+            if args.replay:
+                results = replay(args)
+            elif args.random:
                 results = judge_programs(args, folder)
             else:
                 results = judge_all(args, chosen, folder)
