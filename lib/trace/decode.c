@@ -237,6 +237,9 @@ static bool get_batch(struct tf_decoder *d, const struct tf_type *t, struct batc
 		return false;
 	if (!b->size)
 		return true;
+	/* Fields that an earlier version did not have are 0. */
+	if (b->nr)
+		memset(b->rec, 0, (size_t)b->size * b->nr);
 	for (i = 0; i < b->nr; i++)
 		memcpy(b->rec + (size_t)b->size * i, &hdr, sizeof(hdr));
 	if (t->key != TF_NO_KEY) {

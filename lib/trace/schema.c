@@ -164,7 +164,13 @@ static bool key_usable(const struct tf_type *t)
 	return true;
 }
 
-/* Fields are only ever appended: what we know must be in front, unchanged. */
+/* Of the types with a tail those fields that tell its length were there from the start. */
+static unsigned int fields_at_least(unsigned int type)
+{
+	return type == MP_EV_STACK ? 5 : type == MP_EV_STRING ? 2 : 1;
+}
+
+/* Fields are only ever appended: what both know must be in front, unchanged. */
 static bool compatible(unsigned int type, struct tf_type *t)
 {
 	const struct trace_event *e = trace_event_of(type);
@@ -175,12 +181,12 @@ static bool compatible(unsigned int type, struct tf_type *t)
 		return false;
 	if (!e)
 		return true;
-	if (t->nr_fields < e->nr_fields || (tail_of(type) && t->tail != tail_of(type)))
+	if (t->nr_fields < fields_at_least(type) || (tail_of(type) && t->tail != tail_of(type)))
 		return false;
-	for (i = 0; i < e->nr_fields; i++)
+	t->known = t->nr_fields < e->nr_fields ? t->nr_fields : (u8)e->nr_fields;
+	for (i = 0; i < t->known; i++)
 		if (t->size[i] != e->fields[i].size)
 			return false;
-	t->known = e->nr_fields;
 	return true;
 }
 
