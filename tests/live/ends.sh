@@ -17,7 +17,7 @@ target = json.load(open(sys.argv[1], encoding="utf-8"))["recording"]["targets"][
 assert target["end"] == {sys.argv[2]: int(sys.argv[3])}, target
 print("ok   ", target)
 END
-	"$memprov" report "$trace" | grep -q "$3" || fail "the screen does not say: $3"
+	"$memprov" report "$trace" | grep -e "$3" >/dev/null || fail "the screen does not say: $3"
 	rm -f "$trace" "$trace.old"
 }
 

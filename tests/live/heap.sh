@@ -52,7 +52,7 @@ judge 0 --exact --inferred freed
 stop_work
 
 library() {
-	{ PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null || true; } | awk -v name="$1" '$1 == name { print $NF; exit }'
+	{ PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null || true; } | awk -v name="$1" '$1 == name && !n++ { print $NF }'
 }
 
 # What another allocator gave back to the kernel is not known to the workload.

@@ -21,7 +21,7 @@ judge() {
 }
 
 library() {
-	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
+	ldconfig -p | awk -v name="$1" '$1 == name && !n++ { print $NF }'
 }
 
 # Where no class is meant the bytes must be in anonymous memory.

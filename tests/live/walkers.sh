@@ -10,7 +10,7 @@ set -euo pipefail
 
 need_bpf
 want_swap
-"$memprov" features | grep -q 'BPF page-table walk .*usable' ||
+"$memprov" features | grep -e 'BPF page-table walk .*usable' >/dev/null ||
 	skip "$("$memprov" features | sed -n 's/.*BPF page-table walk//p')"
 
 record_by() { # PROVIDER
