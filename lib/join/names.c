@@ -330,6 +330,14 @@ static s64 lost_fault(int column)
 	}
 }
 
+/* A forked space has who touched its pages from its parent, too. */
+static int lost_faults(struct replay *p, const struct space_state *s)
+{
+	while (s && !s->lost[MP_CLASS_PAGE])
+		s = s->parent ? space_get(p, s->parent) : NULL;
+	return s != NULL;
+}
+
 /* After a loss of calls each doubtful byte of the space may be this row's, after a loss of faults
  * each that has no faulting stack; and what was lost itself. */
 static void bound_losses(struct replay *p, struct row *row, const struct origin *o)
@@ -337,7 +345,7 @@ static void bound_losses(struct replay *p, struct row *row, const struct origin 
 	const struct space_state *s = space_get(p, o->space);
 	int calls = lost_calls(p, o->space), c;
 
-	if (!s || is_named_by_kernel(o) || !(calls || s->lost[MP_CLASS_PAGE]))
+	if (!s || is_named_by_kernel(o) || !(calls || lost_faults(p, s)))
 		return;
 	for (c = 0; c < COST_MAX; c++) {
 		struct cost *cost = &row->cost[c];

@@ -89,7 +89,7 @@ def replay(args):
         except run.Trouble as trouble:
             result |= {"graded": False, "reason": str(trouble), "trouble": True}
         results.append(result)
-        explain(args, result)
+        explain(lines[0]["verdict"], result)
     return results
 
 
@@ -155,7 +155,7 @@ def judge_programs(args, folder):
         except run.Trouble as trouble:
             result |= {"graded": False, "reason": str(trouble), "trouble": True}
         results.append(result)
-        explain(args, result)
+        explain(args.verdict, result)
     return results
 
 
@@ -170,17 +170,17 @@ def judge_all(args, chosen, folder):
             result |= {"graded": False, "reason": str(trouble), "trouble": True}
         result["seconds"] = round(time.monotonic() - began, 2)
         results.append(result)
-        explain(args, result)
+        explain(args.verdict, result)
     return results
 
 
-def explain(args, result):
+def explain(verdict, result):
     """What is wrong, as it is found; after a loss only what is dishonest."""
     if not result["graded"]:
         print(f"truth: {result['name']}: not scored: {result['reason']}", file=sys.stderr)
         return
     faults = [fault for fault in result["faults"]
-              if args.verdict == "right" or fault["wrong_exact"] or fault["outside"]]
+              if verdict == "right" or fault["wrong_exact"] or fault["outside"]]
     for fault in faults[:MANY]:
         print(f"truth: {result['name']}: {fault}", file=sys.stderr)
     if len(faults) > MANY:
