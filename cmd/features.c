@@ -141,8 +141,11 @@ int cmd_features(int argc, char **argv)
 			 *pfn == 'a' ? "run as root or grant CAP_SYS_ADMIN" : ""},
 			{"snapshot", "pagemap, no frames", "UAPI", "usable", "inferred",
 			 "your own processes; pss, unique and shared unknown", ""},
-			{"alloc", "allocator probes", "library symbol", "absent", "-",
-			 "not built in this version: owners are mappings and fault stacks", ""},
+			{"alloc", "allocator probes", "library symbol",
+			 *row_status(&p, SELFTEST_MAP) == 'u' ? "untested" : "absent", "-",
+			 "tried when asked for (record --alloc uprobe); else owners are mappings "
+			 "and fault stacks",
+			 ""},
 		};
 
 		/* What cannot be had gives nothing of any grade. */
