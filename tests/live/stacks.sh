@@ -211,7 +211,7 @@ fi
 
 # Code made at run time, with a perf map.
 if have node; then
-	start_command node --perf-basic-prof -e '
+	start_command env -C "$dir" node --perf-basic-prof -e '
 console.log("ready", process.pid);
 process.stdin.on("data", () => {
 	const a = [];
