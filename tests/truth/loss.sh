@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1
-seed=${2:-$RANDOM}
+seed=${2:-commit}
 echo "seed $seed"
 some=()
 for name in remap_move fork_tree vfork threads service; do

@@ -115,9 +115,11 @@ class Claim:
         self.value = self.exact = self.lo = self.hi = 0
         self.known = False
         self.open = False
+        self.gap = False  # of a row it is not known: the sum may be any number above
 
     def add(self, v):
         if v is None:
+            self.gap = True
             return
         self.known = True
         self.value += v["value"]
@@ -153,10 +155,10 @@ def judge_cell(claim, truth, nobodys=0):
     missing = max(0, lo - value)
     wrong_exact = max(0, claim.exact - hi)
     outside = 0
-    if claim.known and not claim.open:
+    if claim.known and not claim.open and not claim.gap:
         wrong_exact = max(wrong_exact, missing - nobodys)
     elif claim.known:
-        outside = max(0, claim.lo - hi, lo - claim.hi - nobodys)
+        outside = max(0, claim.lo - hi, 0 if claim.gap else lo - claim.hi - nobodys)
     return {"right": right, "excess": excess, "missing": missing, "wrong_exact": wrong_exact,
             "outside": outside, "exact": min(claim.exact, hi), "truth": hi}
 

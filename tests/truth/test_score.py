@@ -307,6 +307,18 @@ class Scorer(unittest.TestCase):
         self.assertEqual(column["wrong_exact_bytes"], 0)
         self.assertLess(column["recall"], 1)
 
+    def test_a_sum_of_which_a_part_is_not_known_has_no_bound_above(self):
+        few = inferred((OWNERS[0][3] - 9) * PAGE)
+        for unknown, outside in ((False, 9 * PAGE), (True, 0)):
+            reports = {view: report_of(view) for view in ("alloc", "fault")}
+            reports["alloc"]["rows"][owners(reports["alloc"])[0]]["costs"]["touched"] = few
+            if unknown:
+                other = owner_row("alloc", *OWNERS[0][:2], 0, 0, 0, 0)
+                other["costs"]["touched"] = None
+                reports["alloc"]["rows"].append(other)
+            result = score(reports, Oracle(oracle_lines()))
+            self.assertEqual(result["outside_bytes"], outside)
+
     def test_a_disputed_oracle_is_no_evidence(self):
         self.assertIsNotNone(Oracle([{"disputed": "pagemap disagrees", "pid": 1}]).not_scored)
 
