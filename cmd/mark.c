@@ -9,6 +9,7 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "lib/capture/mark.h"
+#include "lib/text/text.h"
 
 #define MAX_SEEN 64
 
@@ -57,9 +58,12 @@ static int parse(struct options *o, int argc, char **argv)
 	return EXIT_USAGE;
 }
 
+/* Good until the next call. */
 static const char *path_of(const struct recording_seen *s)
 {
-	return s->path[0] ? s->path : "(no file)";
+	static char plain[PATH_MAX];
+
+	return text_copy(plain, sizeof(plain), s->path[0] ? s->path : "(no file)");
 }
 
 /* Which of the recordings that run is meant: its place, or -1 after a message. */

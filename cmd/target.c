@@ -14,6 +14,7 @@
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/snapshot.h"
+#include "lib/text/text.h"
 
 enum way { WAY_PID = 1, WAY_COMM = 2, WAY_CGROUP = 4, WAY_ALL = 8 };
 
@@ -146,7 +147,7 @@ int target_one(const struct target *t, const char *verb, const char *also, int g
 
 void target_process(pid_t pid, char *buf, size_t len)
 {
-	char path[64], comm[64] = "?", *c;
+	char path[64], comm[64] = "?", plain[64];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
@@ -155,11 +156,7 @@ void target_process(pid_t pid, char *buf, size_t len)
 		comm[strcspn(comm, "\n")] = 0;
 	if (f)
 		fclose(f);
-	/* It goes to a terminal. */
-	for (c = comm; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
-	snprintf(buf, len, "%s (%d)", comm, (int)pid);
+	snprintf(buf, len, "%s (%d)", text_copy(plain, sizeof(plain), comm), (int)pid);
 }
 
 void target_name(const struct target *t, char *buf, size_t len)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * What memprov can be asked: the table is what help, mistakes and the page's SYNOPSIS show. */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "lib/text/text.h"
 
 #define NR_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -41,8 +44,13 @@ static const struct {
 
 static void say(const char *verb, const char *fmt, va_list ap)
 {
+	char *text = NULL;
+
 	fprintf(stderr, "memprov: %s%s", verb ? verb : "", verb ? ": " : "");
-	vfprintf(stderr, fmt, ap);
+	/* Names of a target's files and processes, too. */
+	if (vasprintf(&text, fmt, ap) >= 0)
+		text_put(stderr, text);
+	free(text);
 	fputc('\n', stderr);
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include "cmd/top/state.h"
+#include "lib/text/text.h"
 
 static void numbers(FILE *f, const struct screen *s, const struct row *row)
 {
@@ -45,12 +46,18 @@ static void stack(FILE *f, const struct row *row)
 	for (i = 0; i < row->nr_frames; i++) {
 		const struct frame *fr = &row->frames[i];
 
-		fprintf(f, "  %s %s", fr->inlined ? "(inlined)" : "at",
-			frame_label(fr, label, sizeof(label)));
-		if (fr->file && fr->line)
-			fprintf(f, "  %s:%u", fr->file, fr->line);
-		if (fr->module)
-			fprintf(f, "  %s+0x%llx", fr->module, (unsigned long long)fr->offset);
+		fputs(fr->inlined ? "  (inlined) " : "  at ", f);
+		text_put(f, frame_label(fr, label, sizeof(label)));
+		if (fr->file && fr->line) {
+			fputs("  ", f);
+			text_put(f, fr->file);
+			fprintf(f, ":%u", fr->line);
+		}
+		if (fr->module) {
+			fputs("  ", f);
+			text_put(f, fr->module);
+			fprintf(f, "+0x%llx", (unsigned long long)fr->offset);
+		}
 		fputc('\n', f);
 	}
 }

@@ -9,6 +9,7 @@
 #include <wchar.h>
 #include "cmd/columns.h"
 #include "cmd/top/state.h"
+#include "lib/text/text.h"
 
 #define CELL	  14 /* a number with its mark */
 #define SPARK	  8
@@ -163,7 +164,7 @@ static int trend(const struct past *p)
 
 static void draw_row(struct screen *s, int y, const struct row *row, int n, int many)
 {
-	char cell[64], *owner = out_owner_text(row);
+	char cell[64], comm[32], *owner = out_owner_text(row);
 	int i, x = n * CELL;
 	struct past past;
 
@@ -185,8 +186,8 @@ static void draw_row(struct screen *s, int y, const struct row *row, int n, int 
 		if (row->several)
 			snprintf(cell, sizeof(cell), "several: ");
 		else
-			snprintf(cell, sizeof(cell), "%s (%u): ", row->comm ? row->comm : "?",
-				 row->pid);
+			snprintf(cell, sizeof(cell),
+				 "%s (%u): ", text_copy(comm, sizeof(comm), row->comm), row->pid);
 		x += put(y, x, COLS - x, cell);
 	}
 	put(y, x, COLS - x, owner ? owner : "");

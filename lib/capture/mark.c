@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "lib/capture/clock.h"
 #include "lib/capture/mark.h"
-#include "lib/capture/utf8.h"
+#include "lib/text/text.h"
 
 #define NAME	    "memprov-mark/"
 #define MAGIC	    0x6b6d706du /* "mpmk" */
@@ -45,7 +45,7 @@ const char *mark_refused(const char *text, size_t len)
 	if (len > MARK_TEXT_MAX)
 		return "is longer than 256 bytes";
 	for (; len; text += n, len -= n) {
-		n = utf8_len((const u8 *)text, len);
+		n = text_char((const u8 *)text, len);
 		if (!n)
 			return "has a control character or is not UTF-8";
 	}

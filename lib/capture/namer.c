@@ -12,7 +12,7 @@
 #include "lib/capture/clock.h"
 #include "lib/capture/jail.h"
 #include "lib/capture/namer.h"
-#include "lib/capture/utf8.h"
+#include "lib/text/text.h"
 
 #define MAX_TEXT     4095
 #define MAX_CHILDREN 16 /* one more for each file that brought one down */
@@ -187,7 +187,7 @@ static const char *get_text(char **out, const u8 *p, size_t len)
 	if (!len)
 		return NULL;
 	while (len) {
-		n = utf8_len(p, len);
+		n = text_char(p, len);
 		if (n)
 			memcpy(q, p, n);
 		else

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include "lib/join/memcg.h"
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 /* ---- text ---- */
 
@@ -57,12 +58,10 @@ static s64 class_sum(const struct report *r, int memcg)
 void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const struct check *c = &r->check[COST_CHARGED];
-	const char *s = r->memcg->path ? r->memcg->path : "?";
 	int n = 0;
 
 	fputs("  cgroup ", f);
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, f);
+	text_put(f, r->memcg->path);
 	fprintf(f, " (v%u, %u %s): charged %s of limit %s, high %s, swap %s\n   ",
 		r->memcg->version, r->memcg->groups, r->memcg->groups == 1 ? "group" : "groups",
 		size_of(r, o, "current"), size_of(r, o, "limit"), size_of(r, o, "high"),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "lib/out/intern.h"
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 struct entry {
 	const char *name;
@@ -82,11 +83,13 @@ static int by_children(const void *a, const void *b)
 
 static void print(FILE *f, const struct entry *e, s64 total, int column, const struct out_opts *o)
 {
-	fprintf(f, "%6.2f%% %12s%c %6.2f%% %12s%c  %s\n",
+	fprintf(f, "%6.2f%% %12s%c %6.2f%% %12s%c  ",
 		total ? 100.0 * (double)e->children / (double)total : 0,
 		out_number(o, column, e->children), e->open_children ? '?' : ' ',
 		total ? 100.0 * (double)e->self / (double)total : 0, out_number(o, column, e->self),
-		e->open_self ? '?' : ' ', e->name);
+		e->open_self ? '?' : ' ');
+	text_put(f, e->name);
+	fputc('\n', f);
 }
 
 int out_children(FILE *f, const struct report *r, const struct out_opts *o)

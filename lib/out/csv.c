@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 static int field(FILE *f, const char *s)
 {
-	char *clean = out_utf8(s ? s : "");
+	char *clean = text_clean(s ? s : "");
 	const char *c;
 
 	if (!clean)

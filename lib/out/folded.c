@@ -17,7 +17,7 @@ static int step(void *ctx, const char *name, const struct frame *frame)
 	if (l->n++)
 		fputc(';', l->f);
 	for (; *name; name++)
-		fputc(*name == ';' || *name == '\n' ? ':' : *name, l->f);
+		fputc(*name == ';' ? ':' : *name, l->f);
 	return 0;
 }
 

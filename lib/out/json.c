@@ -2,35 +2,25 @@
  * memprov-report/1. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <jansson.h>
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 json_t *json_text(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
 
-	/* A path need not be UTF-8; JSON must be. */
+	/* A path need not be UTF-8; JSON must be, and escapes control characters itself. */
 	if (!j) {
-		char clean[4200];
-		size_t i;
+		char *clean = text_clean(s);
 
-		for (i = 0; i < sizeof(clean) - 1 && s[i]; i++)
-			clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
-		clean[i] = 0;
-		j = json_string(clean);
+		j = clean ? json_string(clean) : NULL;
+		free(clean);
 	}
 	return j;
-}
-
-char *out_utf8(const char *s)
-{
-	json_t *j = json_text(s);
-	char *copy = j ? strdup(json_string_value(j)) : NULL;
-
-	json_decref(j);
-	return copy;
 }
 
 static json_t *value(const struct cost *c)

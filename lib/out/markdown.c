@@ -30,19 +30,19 @@ static void numbers(FILE *f, const struct diff *d, int known, double delta,
 
 static int row_text(FILE *f, const struct diff *d, const struct diff_row *row)
 {
-	char *owner = out_owner_text(row->row), *clean = owner ? out_utf8(owner) : NULL;
+	char *owner = out_owner_text(row->row);
+	int err = owner ? 0 : -ENOMEM;
 	/* Bounds that allow no change. */
 	const char *doubt = row->known && !row->significant ? " (may be none)" : "";
 
-	if (clean) {
+	if (owner) {
 		numbers(f, d, row->known, row->delta, &row->base, &row->next);
 		fprintf(f, "| %s%s | ", diff_match_names[row->match], doubt);
-		code(f, clean);
+		code(f, owner);
 		fputs(" |\n", f);
 	}
 	free(owner);
-	free(clean);
-	return clean ? 0 : -ENOMEM;
+	return err;
 }
 
 static void rules(FILE *f, const struct diff *d)

@@ -40,13 +40,11 @@ void out_owner(FILE *f, const struct row *row, int lines);
 char *out_contract(const struct report *r, const struct out_opts *o);
 /* Does any row have evidence of the column? */
 int out_has(const struct report *r, int column);
-/* The same text as UTF-8, ? where it is none; to be freed. */
-char *out_utf8(const char *s);
 /* "exact", "inferred" or "sampled": the weakest of its parts. */
 const char *out_grade(const struct cost *c);
-/* A row as a stack of names, root first: the process, with its pid where there are several, and
- * the functions, or [kind] and what the row is called. frame is NULL for what is no function. Stops
- * at the first that is not 0, and returns it. */
+/* A row as a stack of names, plain text whatever they were, root first: the process, with its pid
+ * where there are several, and the functions, or [kind] and what the row is called. frame is NULL
+ * for what is no function. Stops at the first that is not 0, and returns it. */
 typedef int (*out_step)(void *ctx, const char *name, const struct frame *frame);
 int out_path(const struct row *row, int many, out_step step, void *ctx);
 

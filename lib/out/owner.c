@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 static void where(FILE *f, const struct frame *fr)
 {
@@ -17,25 +18,30 @@ void out_owner(FILE *f, const struct row *row, int lines)
 	u32 from = row_program_frames(row), i;
 	char label[FRAME_LABEL];
 
-	if (row->name)
-		fprintf(f,
-			row->called || row->name[0] == '/' || row->name[0] == '[' ? "%s" : "[%s]",
-			row->name);
+	int bare = row->called || (row->name && (row->name[0] == '/' || row->name[0] == '['));
+
+	if (row->name) {
+		fputs(bare ? "" : "[", f);
+		text_put(f, row->name);
+		fputs(bare ? "" : "]", f);
+	}
 	for (i = from; !row->name && i < row->nr_frames && i < from + OUT_FRAMES; i++) {
-		fprintf(f, "%s%s", i > from ? " < " : "",
-			frame_label(&row->frames[i], label, sizeof(label)));
+		fputs(i > from ? " < " : "", f);
+		text_put(f, frame_label(&row->frames[i], label, sizeof(label)));
 		if (lines)
 			where(f, &row->frames[i]);
 	}
 	fprintf(f, "  (%s", origin_kind_names[row->kind]);
-	if (!row->name && from)
-		fprintf(f, " by %s", frame_label(&row->frames[from - 1], label, sizeof(label)));
+	if (!row->name && from) {
+		fputs(" by ", f);
+		text_put(f, frame_label(&row->frames[from - 1], label, sizeof(label)));
+	}
 	fputs(")\n", f);
 }
 
 char *out_owner_text(const struct row *row)
 {
-	char *text = NULL, *c;
+	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
@@ -47,7 +53,5 @@ char *out_owner_text(const struct row *row)
 		return NULL;
 	}
 	text[len - 1] = 0; /* the end of the line */
-	for (c = text; *c; c++)
-		*c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
 	return text;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * What formats have in common: names, stacks, grades, and which formats there are. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 const struct out_format out_formats[] = {
 	/* clang-format off */
@@ -42,6 +45,16 @@ const char *out_grade(const struct cost *c)
 	return c->sampled ? "sampled" : cost_is_open(c) ? "inferred" : "exact";
 }
 
+/* Whatever a target called its files and functions. */
+static int step_plain(out_step step, void *ctx, const char *name, const struct frame *frame)
+{
+	char *plain = text_clean(name);
+	int err = plain ? step(ctx, plain, frame) : -ENOMEM;
+
+	free(plain);
+	return err;
+}
+
 int out_path(const struct row *row, int many, out_step step, void *ctx)
 {
 	const char *who = row->several ? "[several]" : row->comm ? row->comm : "?";
@@ -53,15 +66,15 @@ int out_path(const struct row *row, int many, out_step step, void *ctx)
 		snprintf(label, sizeof(label), "%s-%u", who, row->pid);
 	else
 		snprintf(label, sizeof(label), "%s", who);
-	err = step(ctx, label, NULL);
+	err = step_plain(step, ctx, label, NULL);
 	if (row->name || !row->nr_frames) {
 		snprintf(label, sizeof(label), "[%s]", origin_kind_names[row->kind]);
 		if (!err)
-			err = step(ctx, label, NULL);
-		return err ? err : step(ctx, row->name ? row->name : "?", NULL);
+			err = step_plain(step, ctx, label, NULL);
+		return err ? err : step_plain(step, ctx, row->name, NULL);
 	}
 	for (i = row->nr_frames; i-- && !err;)
-		err = step(ctx, frame_label(&row->frames[i], label, sizeof(label)),
-			   &row->frames[i]);
+		err = step_plain(step, ctx, frame_label(&row->frames[i], label, sizeof(label)),
+				 &row->frames[i]);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #include "lib/out/intern.h"
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 #include "profile.pb-c.h"
 
 struct builder {
@@ -61,7 +62,7 @@ static void *more(struct builder *b, void *array, size_t n, size_t size)
 
 static s64 text(struct builder *b, const char *s)
 {
-	char *clean = out_utf8(s ? s : "");
+	char *clean = text_clean(s ? s : "");
 	s64 n = clean ? intern_text(&b->text, clean) : -ENOMEM;
 
 	free(clean);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 #define MARKS_SHOWN    8
 #define LINE_MAX_CHARS 99
@@ -64,15 +65,10 @@ static void provider_line(FILE *f, const struct report *r)
 	int n = 0;
 
 	for (i = 0; i < r->nr_hooks; i++)
-		if (r->hooks[i].provider)
-			fprintf(f, "%s%s", n++ ? " + " : "", r->hooks[i].provider);
-}
-
-/* Text of a file of any origin on somebody's terminal. */
-static void plain(FILE *f, const char *s)
-{
-	for (; s && *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, f);
+		if (r->hooks[i].provider) {
+			fputs(n++ ? " + " : "", f);
+			text_put(f, r->hooks[i].provider);
+		}
 }
 
 static void marks(FILE *f, const struct report *r)
@@ -81,7 +77,7 @@ static void marks(FILE *f, const struct report *r)
 
 	for (i = 0; i < r->nr_marks && i < MARKS_SHOWN; i++) {
 		fprintf(f, "  mark at %.3f s: ", (double)r->marks[i].time_ns / 1e9);
-		plain(f, r->marks[i].text ? r->marks[i].text : "?");
+		text_put(f, r->marks[i].text);
 		fputc('\n', f);
 	}
 	if (i < r->nr_marks)
@@ -151,8 +147,9 @@ static void ends(FILE *f, const struct report *r)
 
 		if (status < 0)
 			continue;
-		fprintf(f, "  %s (%u) ", r->targets[i].comm ? r->targets[i].comm : "?",
-			r->targets[i].pid);
+		fputs("  ", f);
+		text_put(f, r->targets[i].comm);
+		fprintf(f, " (%u) ", r->targets[i].pid);
 		if (WIFSIGNALED(status) && sigabbrev_np(sig))
 			fprintf(f, "was killed by SIG%s", sigabbrev_np(sig));
 		else if (WIFSIGNALED(status))
@@ -173,14 +170,18 @@ static void targets(FILE *f, const struct report *r)
 
 	if (gmtime_r(&at, &tm))
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-	for (i = 0; i < r->nr_targets && i < 3; i++)
-		fprintf(f, "%s%s (%u)", i ? ", " : "",
-			r->targets[i].comm ? r->targets[i].comm : "?", r->targets[i].pid);
+	for (i = 0; i < r->nr_targets && i < 3; i++) {
+		fputs(i ? ", " : "", f);
+		text_put(f, r->targets[i].comm);
+		fprintf(f, " (%u)", r->targets[i].pid);
+	}
 	if (r->nr_targets > 3)
 		fprintf(f, " and %zu more", r->nr_targets - 3);
 	fprintf(f, ", %.1f s to %s UTC, lost %llu events\n", (double)r->duration_ns / 1e9, clock,
 		(unsigned long long)r->lost);
-	fprintf(f, "  Linux %s, providers ", r->kernel ? r->kernel : "?");
+	fputs("  Linux ", f);
+	text_put(f, r->kernel);
+	fputs(", providers ", f);
 	provider_line(f, r);
 	fputc('\n', f);
 	ends(f, r);
@@ -331,10 +332,12 @@ static int has_twin(const struct report *r, size_t at)
 
 static void owner(FILE *f, const struct row *row, int lines)
 {
-	if (row->kind == ORIGIN_PROCESS)
-		fprintf(f, "%s (%u)\n", row->comm ? row->comm : "?", row->pid);
-	else
+	if (row->kind != ORIGIN_PROCESS) {
 		out_owner(f, row, lines);
+		return;
+	}
+	text_put(f, row->comm);
+	fprintf(f, " (%u)\n", row->pid);
 }
 
 static int is_zero(const struct row *row, const int *columns)
@@ -347,12 +350,13 @@ static int is_zero(const struct row *row, const int *columns)
 
 static void process_cell(FILE *f, const struct row *row)
 {
-	char who[32] = "-";
+	char who[48] = "-", comm[32];
 
 	if (row->several)
 		snprintf(who, sizeof(who), "several");
 	else if (row->pid)
-		snprintf(who, sizeof(who), "%s (%u)", row->comm ? row->comm : "?", row->pid);
+		snprintf(who, sizeof(who), "%s (%u)", text_copy(comm, sizeof(comm), row->comm),
+			 row->pid);
 	fprintf(f, " %-23s", who);
 }
 

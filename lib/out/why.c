@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 static void why_row(FILE *f, const struct row *row)
 {
@@ -11,25 +12,32 @@ static void why_row(FILE *f, const struct row *row)
 	int c;
 
 	fprintf(f, "%s: kind %s, ", row->id, origin_kind_names[row->kind]);
-	if (row->several)
+	if (row->several) {
 		fputs("several processes", f);
-	else
-		fprintf(f, "%s (%u)", row->comm ? row->comm : "?", row->pid);
+	} else {
+		text_put(f, row->comm);
+		fprintf(f, " (%u)", row->pid);
+	}
 	fprintf(f, ", %u mapping generations\n", row->generations);
-	if (row->name)
-		fprintf(f, "  named %s\n", row->name);
+	if (row->name) {
+		fputs("  named ", f);
+		text_put(f, row->name);
+		fputc('\n', f);
+	}
 	if (row->evidence)
 		fprintf(f, "  by shape: %s\n", row->evidence);
 	for (j = 0; j < row->nr_frames; j++) {
 		const struct frame *fr = &row->frames[j];
 
-		fprintf(f, "  %s %s%s%s", fr->inlined ? "(inlined)" : "at",
-			fr->function ? fr->function : "[unknown]", fr->file ? " " : "",
-			fr->file ? fr->file : "");
+		fputs(fr->inlined ? "  (inlined) " : "  at ", f);
+		text_put(f, fr->function ? fr->function : "[unknown]");
+		fputc(' ', f);
+		text_put(f, fr->file ? fr->file : "");
 		if (fr->line)
 			fprintf(f, ":%u", fr->line);
-		fprintf(f, "  %s+0x%llx\n", fr->module ? fr->module : "?",
-			(unsigned long long)fr->offset);
+		fputs("  ", f);
+		text_put(f, fr->module);
+		fprintf(f, "+0x%llx\n", (unsigned long long)fr->offset);
 	}
 	for (c = 0; c < COST_MAX; c++) {
 		const struct cost *v = &row->cost[c];

@@ -14,9 +14,10 @@ allowed() {
 	ledger) echo 'ledger|bpf' ;;
 	sym) echo 'sym|bpf' ;;
 	unwind) echo 'unwind|bpf' ;;
-	capture) echo 'capture|trace|sym|unwind|bpf' ;;
+	text) echo 'text|bpf' ;;
+	capture) echo 'capture|trace|sym|text|unwind|bpf' ;;
 	join) echo 'join|ledger|trace|bpf' ;;
-	out) echo 'out|join' ;;
+	out) echo 'out|join|text' ;;
 	api) echo 'api|join|trace|bpf' ;;
 	esac
 }

@@ -12,6 +12,9 @@
 #include "lib/out/out.h"
 
 #define EVIL "a,\"b\"|`</script><!--;\n\xff"
+#define TERMINAL                                                                              \
+	"\x1b[31m\x1b]0;t\x07\r\x9b\x7f\xc2\x9b\xe2\x80\xae\xe2\x80\xa8\xed\xa0\x80\xc0\x8a " \
+	"\xc3\xa9;\n"
 
 static int failed;
 static int columns[] = {COST_RESIDENT, COST_FAULTS, -1};
@@ -74,14 +77,13 @@ static void text_formats(const struct report *r)
 	size_t len;
 	char *text = printed("csv", r, &len, 0);
 
-	/* No UTF-8: every byte that is not ASCII is a ?. */
 	report("csv",
 	       !strcmp(text, "id,kind,name,process,pid,stack,resident,resident grade,faults,faults "
 			     "grade\n"
-			     "1,mmap,,\"a,\"\"b\"\"|`</script><!--;\n?\",7,"
-			     "\"[unknown];f<int>;a,\"\"b\"\"|`</script><!--:\n?\",12288,inferred,3,"
+			     "1,mmap,,\"a,\"\"b\"\"|`</script><!--;??\",7,"
+			     "\"[unknown];f<int>;a,\"\"b\"\"|`</script><!--:??\",12288,inferred,3,"
 			     "inferred\n"
-			     "2,file,\"a,\"\"b\"\"|`</script><!--;\n?\",x,7,,100,exact,,\n"
+			     "2,file,\"a,\"\"b\"\"|`</script><!--;??\",x,7,,100,exact,,\n"
 			     "3,memcg,slab,,,,,,,\n"));
 	free(text);
 	text = printed("folded", r, &len, 0);
@@ -133,11 +135,82 @@ static void pprof(const struct report *r)
 	len = sizeof(out) - z.avail_out;
 	inflateEnd(&z);
 	report("pprof_is_gzip", ok);
-	report("pprof_has_utf8_only", !memchr(out, 0xff, len) || memmem(out, len, "<!--;\n?", 7));
+	report("pprof_has_utf8_only", !memchr(out, 0xff, len) || memmem(out, len, "<!--;??", 7));
 	report("pprof_names", memmem(out, len, "f<int>", 6) && memmem(out, len, "ab12", 4) &&
 				      memmem(out, len, "[memcg]", 7) == NULL);
 	report("pprof_says_what_is_unknown", memmem(out, len, "unknown", 7) != NULL);
 	free(zip);
+}
+
+/* Every text that names of a target get into, one after the other. */
+static char *all_text(const char *name)
+{
+	struct frame fr[] = {
+		{.function = name, .module = name, .file = name, .line = 3},
+		{.module = name, .offset = 0x20},
+		{.function = "libc_start", .module = "/lib/libc.so.6"},
+	};
+	struct row two[] = {
+		{.kind = ORIGIN_MMAP, .pid = 7, .comm = name, .frames = fr, .nr_frames = 3},
+		{.kind = ORIGIN_FILE, .pid = 8, .comm = name, .name = name},
+	};
+	struct report r = full(), base;
+	struct diff *d = NULL;
+	struct out_opts o = opts;
+	char *text = NULL;
+	size_t len, i;
+	FILE *f = open_memstream(&text, &len);
+
+	for (i = 0; i < 2; i++) {
+		memcpy(two[i].cost, rows[i].cost, sizeof(two[i].cost));
+		snprintf(two[i].id, sizeof(two[i].id), "%zu", i + 1);
+	}
+	r.rows = two;
+	r.nr_rows = 2;
+	r.kernel = r.host = name;
+	r.marks = &(struct mark){.text = name};
+	r.nr_marks = 1;
+	r.hooks[0].provider = name;
+	r.nr_hooks = 1;
+	o.filter = "kind = mmap";
+	for (i = 0; out_formats[i].name; i++)
+		if (!out_formats[i].is_binary)
+			out_formats[i].print(f, &r, &o);
+	out_children(f, &r, &o);
+	out_why(f, &r, "1");
+	out_why(f, &r, "2");
+	base = r;
+	base.nr_rows = 1;
+	if (diff_new(&base, &r, COST_RESIDENT, &d))
+		abort();
+	out_diff_table(f, d, 0);
+	out_diff_json(f, d);
+	out_diff_markdown(f, d, 0);
+	out_diff_folded(f, d);
+	diff_free(&d);
+	if (fclose(f))
+		abort();
+	return text;
+}
+
+/* Names move no cursor, begin no line and end no field. */
+static void hostile_names(void)
+{
+	char *plain = all_text("harmless"), *text = all_text(TERMINAL), *c;
+	int moves = 0;
+	json_t *j;
+
+	for (c = text; *c; c++)
+		moves += (*c != '\n' && *c != '\t' && (unsigned char)*c < 0x20) || *c == 0x7f;
+	report("no_control_characters", !moves && !strstr(text, "\xc2\x9b"));
+	report("nothing_that_turns_a_line",
+	       !strstr(text, "\xe2\x80\xae") && !strstr(text, "\xe2\x80\xa8"));
+	report("as_many_lines_as_with_other_names", count(text, "\n") == count(plain, "\n"));
+	j = json_string(text); /* NULL for what is no UTF-8 */
+	report("all_is_utf8", j && count(text, "\xc3\xa9") > 10);
+	json_decref(j);
+	free(plain);
+	free(text);
 }
 
 static void nothing(void)
@@ -188,5 +261,6 @@ int main(void)
 	pprof(&r);
 	nothing();
 	markdown();
+	hostile_names();
 	return failed;
 }
