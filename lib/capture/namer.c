@@ -16,12 +16,12 @@
 
 #define MAX_TEXT     4095
 #define MAX_CHILDREN 16 /* one more for each file that brought one down */
-#define PLACE_MS     10000 /* for one address, the first of a file included */
+#define SPOT_MS	     10000 /* the first of a file included */
 #define ALL_MS	     300000
 
-/* The pipe: for each place in order one head, then nr times a frame with its three texts. */
+/* The pipe: for each spot in order one head, then nr times a frame with its three texts. */
 struct head {
-	u32 place, nr, frame, size;
+	u32 spot, nr, frame, size;
 };
 struct frame {
 	u32 line, inlined;
@@ -31,7 +31,8 @@ struct frame {
 #define MAX_PAYLOAD (NAMER_MAX_INLINE * (sizeof(struct frame) + 3ul * MAX_TEXT))
 
 struct namer {
-	const struct name_place *places;
+	struct sym_files *files;
+	const struct sym_spot *spots;
 	size_t nr;
 	const int *fds;
 	size_t nr_fds;
@@ -73,7 +74,7 @@ static u8 *put_text(u8 *p, u16 *ret_len, const char *s)
 	return p + len;
 }
 
-/* The child. Sends each answer before it looks at the next place: the parent knows by that which
+/* The child. Sends each answer before it looks at the next spot: the parent knows by that which
  * file was being read when the answers stop. */
 static int answer(struct namer *k, size_t at, int out)
 {
@@ -81,15 +82,14 @@ static int answer(struct namer *k, size_t at, int out)
 	int i, n;
 
 	for (; at < k->nr; at++) {
-		const struct name_place *place = &k->places[at];
-		struct head head = {.place = (u32)at};
+		struct head head = {.spot = (u32)at};
 		u8 *p = k->payload;
 
-		n = sym_resolve(place->space, place->addr, place->is_return, f, NAMER_MAX_INLINE);
+		n = sym_resolve(k->files, &k->spots[at], f, NAMER_MAX_INLINE);
 		if (n < 0)
 			return 1;
 		head.nr = (u32)n;
-		head.frame = (u32)sym_unwind(place->space, place->addr, place->is_return);
+		head.frame = (u32)sym_unwind(k->files, &k->spots[at]);
 		for (i = 0; i < n; i++) {
 			struct frame fr = {.line = f[i].line, .inlined = (u32)f[i].inlined};
 			u8 *q = p + sizeof(fr);
@@ -154,7 +154,7 @@ static void child_end(struct namer *k)
 
 static int read_full(struct namer *k, void *buf, size_t len)
 {
-	u64 until = now_ms() + PLACE_MS, now;
+	u64 until = now_ms() + SPOT_MS, now;
 	u8 *p = buf;
 
 	if (until > k->deadline_ms)
@@ -240,7 +240,7 @@ static int next_answer(struct namer *k, size_t at, const struct sym_frame *where
 
 	if (err)
 		return err;
-	if (head.place != at || head.nr > NAMER_MAX_INLINE || !head.nr ||
+	if (head.spot != at || head.nr > NAMER_MAX_INLINE || !head.nr ||
 	    head.frame > MP_FRAME_LAST || head.size > MAX_PAYLOAD)
 		return -EBADMSG;
 	err = read_full(k, k->payload, head.size);
@@ -251,89 +251,72 @@ static int next_answer(struct namer *k, size_t at, const struct sym_frame *where
 	return err;
 }
 
-static void forget(struct namer *k, int fd)
-{
-	size_t i;
-
-	for (i = 0; i < k->nr; i++)
-		if (!i || k->places[i].space != k->places[i - 1].space)
-			sym_space_forget(k->places[i].space, fd);
-}
-
-/* One child from place at on; where it got to. */
-static size_t run_child(struct namer *k, size_t at, name_fn fn, void *ctx, u64 *unnamed,
-			const u8 *readable, int *ret_err)
+/* One child from spot at on; where it got to. */
+static size_t run_child(struct namer *k, size_t at, name_fn fn, void *ctx, const u8 *readable,
+			int *ret_err)
 {
 	struct sym_frame where, frames[NAMER_MAX_INLINE];
 	u32 nr, frame;
-	int fd, err = 0;
+	int err = 0;
 
 	for (; at < k->nr && !err; at++) {
-		sym_locate(k->places[at].space, k->places[at].addr, k->places[at].is_return, &where,
-			   &fd);
+		where = sym_place(k->files, &k->spots[at]);
 		if (next_answer(k, at, &where, frames, &nr, &frame))
 			break;
-		*unnamed += readable[at] && fd == SYM_NO_FILE;
-		err = fn(ctx, at, frames, (int)nr, frame);
+		err = fn(ctx, at, frames, (int)nr, frame,
+			 readable[at] && !sym_has_file(k->files, k->spots[at].file));
 	}
 	*ret_err = err;
 	return at;
 }
 
-static int name_from(struct namer *k, const u8 *readable, name_fn fn, void *ctx, u64 *unnamed)
+static int name_from(struct namer *k, const u8 *readable, name_fn fn, void *ctx)
 {
 	struct sym_frame where;
-	int children = 0, err = 0, fd;
+	int children = 0, err = 0;
 	size_t at = 0;
 
 	while (at < k->nr && !err && children++ < MAX_CHILDREN && now_ms() < k->deadline_ms) {
 		if (child_start(k, at))
 			break;
-		at = run_child(k, at, fn, ctx, unnamed, readable, &err);
+		at = run_child(k, at, fn, ctx, readable, &err);
 		child_end(k);
 		if (at == k->nr || err)
 			break;
-		sym_locate(k->places[at].space, k->places[at].addr, k->places[at].is_return, &where,
-			   &fd);
-		if (fd == SYM_NO_FILE)
+		if (!sym_has_file(k->files, k->spots[at].file))
 			break; /* no file is to blame: there is no point in another child */
-		forget(k, fd);
+		sym_forget(k->files, k->spots[at].file);
 	}
 	for (; at < k->nr && !err; at++) {
-		sym_locate(k->places[at].space, k->places[at].addr, k->places[at].is_return, &where,
-			   &fd);
-		*unnamed += readable[at];
-		err = fn(ctx, at, &where, 1, MP_FRAME_UNKNOWN);
+		where = sym_place(k->files, &k->spots[at]);
+		err = fn(ctx, at, &where, 1, MP_FRAME_UNKNOWN, readable[at]);
 	}
 	return err;
 }
 
-int name_all(const struct name_place *places, size_t nr, const int *fds, size_t nr_fds, name_fn fn,
-	     void *ctx, u64 *ret_unnamed)
+int name_all(struct sym_files *files, const struct sym_spot *spots, size_t nr, const int *fds,
+	     size_t nr_fds, name_fn fn, void *ctx)
 {
 	struct namer *k;
-	struct sym_frame where;
 	u8 *readable;
 	size_t i;
-	int err = -ENOMEM, fd;
+	int err = -ENOMEM;
 
-	*ret_unnamed = 0;
 	if (!nr)
 		return 0;
 	k = malloc(sizeof(*k));
 	readable = malloc(nr);
 	if (!k || !readable)
 		goto out;
-	k->places = places;
+	k->files = files;
+	k->spots = spots;
 	k->nr = nr;
 	k->fds = fds;
 	k->nr_fds = nr_fds;
 	k->deadline_ms = now_ms() + ALL_MS;
 	for (i = 0; i < nr; i++)
-		readable[i] = sym_locate(places[i].space, places[i].addr, places[i].is_return,
-					 &where, &fd) &&
-			      fd != SYM_NO_FILE;
-	err = name_from(k, readable, fn, ctx, ret_unnamed);
+		readable[i] = (u8)sym_has_file(files, spots[i].file);
+	err = name_from(k, readable, fn, ctx);
 out:
 	free(readable);
 	free(k);

@@ -9,20 +9,15 @@
 
 #define NAMER_MAX_INLINE 32
 
-struct name_place {
-	struct sym_space *space;
-	u64 addr;
-	u8 is_return;
-};
+/* n frames of spot number i, innermost first, and enum mp_frame; given_up: its file is not read any
+ * more. Stops when it returns non-zero. */
+typedef int (*name_fn)(void *ctx, size_t i, const struct sym_frame *frames, int n, u32 frame,
+		       int given_up);
 
-/* n frames of place number i, innermost first, and enum mp_frame. Stops when it returns non-zero.
- */
-typedef int (*name_fn)(void *ctx, size_t i, const struct sym_frame *frames, int n, u32 frame);
-
-/* Calls fn once for each place, in order; each lies in a mapping of its space. fds: all that the
- * spaces refer to. A file that brings the child down or to a standstill is not read any more, and
- * its addresses keep module and offset: *ret_unnamed counts them. 0 or -errno. */
-int name_all(const struct name_place *places, size_t nr, const int *fds, size_t nr_fds, name_fn fn,
-	     void *ctx, u64 *ret_unnamed);
+/* Calls fn once for each spot, in order. fds: all that the files refer to. A file that brings the
+ * child down or to a standstill is not read any more, and its spots keep module and offset. 0 or
+ * -errno. */
+int name_all(struct sym_files *files, const struct sym_spot *spots, size_t nr, const int *fds,
+	     size_t nr_fds, name_fn fn, void *ctx);
 
 #endif

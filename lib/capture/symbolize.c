@@ -15,6 +15,7 @@ struct place {
 	u8 is_return;
 	u64 addr;
 	u64 seq; /* of its stack */
+	struct sym_spot spot;
 };
 
 struct space {
@@ -58,6 +59,9 @@ struct symbolizer {
 	struct seen *seen; /* open addressing */
 	size_t nr_seen, cap_seen;
 	struct modules mods;
+	struct sym_files *files;
+	const struct place **first; /* of each spot asked for */
+	u64 unnamed;
 	struct trace_writer *w;
 };
 
@@ -195,7 +199,7 @@ static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 	s->id = rec->space;
 	s->pid = trace_body(rec, space)->tgid;
 	s->members = 1;
-	return sym_space_new(&s->sym);
+	return sym_space_new(k->files, &s->sym);
 }
 
 static void leave_space(struct symbolizer *k, u32 id)
@@ -396,13 +400,19 @@ static int write_frame(struct trace_writer *w, const struct place *at, const str
 	return trace_write(w, &rec.hdr);
 }
 
-static int write_place(void *ctx, size_t i, const struct sym_frame *frames, int n, u32 frame)
+/* What the code at a spot is called it is in every space that maps it. */
+static int write_spot(void *ctx, size_t i, const struct sym_frame *frames, int n, u32 frame,
+		      int given_up)
 {
 	struct symbolizer *k = ctx;
+	const struct place *at;
 	int j, err = 0;
 
-	for (j = 0; j < n && !err; j++)
-		err = write_frame(k->w, &k->places[i], &frames[j], frame);
+	for (at = k->first[i]; at < k->first[i + 1]; at++) {
+		for (j = 0; j < n && !err; j++)
+			err = write_frame(k->w, at, &frames[j], frame);
+		k->unnamed += !!given_up;
+	}
 	return err;
 }
 
@@ -419,20 +429,12 @@ static int write_unnamed(struct symbolizer *k, u64 count)
 	return trace_write(k->w, &rec.hdr);
 }
 
-static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
+/* Each place once, and only where something is mapped. */
+static void locate_all(struct symbolizer *k)
 {
-	struct name_place *names;
-	struct sym_frame where;
 	size_t i, nr = 0;
-	int err, fd;
 
-	if (!k->nr)
-		return 0;
 	qsort(k->places, k->nr, sizeof(*k->places), by_place);
-	names = malloc(k->nr * sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	/* Each place once, and only where something is mapped. */
 	for (i = 0; i < k->nr; i++) {
 		struct place *at = &k->places[i];
 		struct space *s = space_of(k, at->space);
@@ -442,21 +444,62 @@ static int resolve_all(struct symbolizer *k, u64 *ret_unnamed)
 		if (last && (!last->seen || at->seq < last->seq))
 			continue;
 		at->seq = last ? last->seq : 0; /* names hold from here on */
-		if (!s || !sym_locate(s->sym, at->addr, at->is_return, &where, &fd))
+		if (!s || !sym_locate(s->sym, at->addr, at->is_return, &at->spot))
 			continue;
 		/* A pc and a return address may be the same number. */
 		if (first_time(k, at->space,
 			       key_of(KEY_NAMED, at->space, mix(at->addr, at->seq))) <= 0)
 			continue;
-		names[nr].space = s->sym;
-		names[nr].addr = at->addr;
-		names[nr].is_return = at->is_return;
 		k->places[nr++] = *at;
 	}
-	err = name_all(names, nr, k->mods.fds, k->mods.nr_fds, write_place, k, ret_unnamed);
-	free(names);
-	if (!err && *ret_unnamed)
-		err = write_unnamed(k, *ret_unnamed);
+	k->nr = nr;
+}
+
+static int cmp_spot(const struct sym_spot *x, const struct sym_spot *y)
+{
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->is_return - y->is_return;
+}
+
+static int by_spot(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int d = cmp_spot(&x->spot, &y->spot);
+
+	return d ? d : by_place(a, b);
+}
+
+/* A thousand spaces that run one program ask once. */
+static int resolve_all(struct symbolizer *k)
+{
+	struct sym_spot *spots;
+	size_t i, nr = 0;
+	int err = -ENOMEM;
+
+	if (!k->nr)
+		return 0;
+	locate_all(k);
+	qsort(k->places, k->nr, sizeof(*k->places), by_spot);
+	spots = malloc((k->nr + 1) * sizeof(*spots));
+	k->first = malloc((k->nr + 1) * sizeof(const struct place *));
+	if (spots && k->first) {
+		for (i = 0; i < k->nr; i++) {
+			if (nr && !cmp_spot(&spots[nr - 1], &k->places[i].spot))
+				continue;
+			k->first[nr] = &k->places[i];
+			spots[nr++] = k->places[i].spot;
+		}
+		k->first[nr] = &k->places[k->nr];
+		err = name_all(k->files, spots, nr, k->mods.fds, k->mods.nr_fds, write_spot, k);
+	}
+	free(spots);
+	free(k->first);
+	k->first = NULL;
+	if (!err && k->unnamed)
+		err = write_unnamed(k, k->unnamed);
 	return err;
 }
 
@@ -508,21 +551,24 @@ int symbolizer_run(struct symbolizer *k, struct trace_writer *w, u64 *ret_unname
 	int err = map_all(k);
 
 	k->w = w;
-	*ret_unnamed = 0;
+	k->unnamed = 0;
 	if (!err)
-		err = resolve_all(k, ret_unnamed);
+		err = resolve_all(k);
 	k->nr = 0;
+	*ret_unnamed = k->unnamed;
 	return err ? err : forget_ended(k);
 }
 
 int symbolizer_new(struct symbolizer **ret_k)
 {
 	struct symbolizer *k = calloc(1, sizeof(*k));
+	int err = k ? sym_files_new(&k->files) : -ENOMEM;
 
-	if (!k)
-		return -ENOMEM;
-	*ret_k = k;
-	return 0;
+	if (err)
+		free(k);
+	else
+		*ret_k = k;
+	return err;
 }
 
 void symbolizer_free(struct symbolizer **kp)
@@ -536,6 +582,7 @@ void symbolizer_free(struct symbolizer **kp)
 		free(k->spaces[i].changes);
 		sym_space_free(&k->spaces[i].sym);
 	}
+	sym_files_free(&k->files);
 	modules_release(&k->mods);
 	free(k->spaces);
 	free(k->places);

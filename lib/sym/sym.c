@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
- * Address spaces: which file was mapped where, and a cache of what the files said. Mappings are
- * kept sorted and disjoint, so that a lookup is one binary search. Nothing of a file is
- * read before somebody asks for a name in it. */
+ * Address spaces: which file was mapped where. Mappings are kept sorted and disjoint, so that a
+ * lookup is one binary search. Nothing of a file is read before somebody asks for a name in it. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,7 +15,6 @@
 #define DELETED " (deleted)"
 
 struct sym_file {
-	struct sym_file *next;
 	char *path;
 	int root, fd;
 	int opened; /* the one trial was made */
@@ -24,64 +22,67 @@ struct sym_file {
 	struct perfmap *map;
 };
 
+struct sym_files {
+	struct sym_file *file;
+	u32 nr, cap;
+};
+
 struct sym_map {
 	u64 start;
 	u64 end;
 	u64 pgoff;
-	struct sym_file *file;
-};
-
-struct sym_entry {
-	struct sym_entry *next;
-	struct sym_file *file;
-	u64 offset;
-	int nr;
-	struct dso_frame frames[];
+	u32 file;
 };
 
 struct sym_space {
-	struct sym_file *files;
+	struct sym_files *files;
 	struct sym_map *maps;
 	size_t nr_maps;
 	size_t cap_maps;
-	struct sym_entry **buckets;
-	size_t nr_buckets; /* power of two, or 0 */
-	size_t nr_entries;
 };
 
-int sym_space_new(struct sym_space **ret_s)
+int sym_files_new(struct sym_files **ret_k)
 {
-	*ret_s = calloc(1, sizeof(**ret_s));
-	return *ret_s ? 0 : -ENOMEM;
+	*ret_k = calloc(1, sizeof(**ret_k));
+	return *ret_k ? 0 : -ENOMEM;
 }
 
-static void file_free(struct sym_file *f)
+static void close_file(struct sym_file *f)
 {
 	dso_close(&f->dso);
 	perfmap_free(&f->map);
-	free(f->path);
-	free(f);
+}
+
+void sym_files_free(struct sym_files **k)
+{
+	u32 i;
+
+	if (!*k)
+		return;
+	for (i = 0; i < (*k)->nr; i++) {
+		close_file(&(*k)->file[i]);
+		free((*k)->file[i].path);
+	}
+	free((*k)->file);
+	free(*k);
+	*k = NULL;
+}
+
+int sym_space_new(struct sym_files *k, struct sym_space **ret_s)
+{
+	struct sym_space *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->files = k;
+	*ret_s = s;
+	return 0;
 }
 
 void sym_space_free(struct sym_space **s)
 {
-	struct sym_entry *e;
-	struct sym_file *f;
-	size_t i;
-
 	if (!*s)
 		return;
-	for (i = 0; i < (*s)->nr_buckets; i++) {
-		while ((e = (*s)->buckets[i])) {
-			(*s)->buckets[i] = e->next;
-			free(e);
-		}
-	}
-	while ((f = (*s)->files)) {
-		(*s)->files = f->next;
-		file_free(f);
-	}
-	free((*s)->buckets);
 	free((*s)->maps);
 	free(*s);
 	*s = NULL;
@@ -98,31 +99,32 @@ static int has_file(const char *path)
 	return len < del || strcmp(path + len - del, DELETED) != 0;
 }
 
-static int file_get(struct sym_space *s, int root, int fd, const char *path, struct sym_file **ret)
+static int file_get(struct sym_files *k, int root, int fd, const char *path, u32 *ret)
 {
 	struct sym_file *f;
+	u32 i, cap = k->cap ? k->cap * 2 : 64;
 
 	if (fd == SYM_BY_PATH && !has_file(path))
 		fd = SYM_NO_FILE;
-	for (f = s->files; f; f = f->next) {
+	for (i = 0; i < k->nr; i++) {
+		f = &k->file[i];
 		if (f->root == root && f->fd == fd && !strcmp(f->path, path)) {
-			*ret = f;
+			*ret = i;
 			return 0;
 		}
 	}
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->root = root;
-	f->fd = fd;
-	f->path = strdup(path);
-	if (!f->path) {
-		file_free(f);
-		return -ENOMEM;
+	if (k->nr == k->cap) {
+		f = reallocarray(k->file, cap, sizeof(*f));
+		if (!f)
+			return -ENOMEM;
+		k->file = f;
+		k->cap = cap;
 	}
-	f->next = s->files;
-	s->files = f;
-	*ret = f;
+	f = &k->file[k->nr];
+	*f = (struct sym_file){.path = strdup(path), .root = root, .fd = fd};
+	if (!f->path)
+		return -ENOMEM;
+	*ret = k->nr++;
 	return 0;
 }
 
@@ -142,16 +144,15 @@ static int file_read(struct sym_file *f)
 	return err == -ENOMEM ? err : 0;
 }
 
-void sym_space_forget(struct sym_space *s, int fd)
+int sym_has_file(const struct sym_files *k, u32 file)
 {
-	struct sym_file *f;
+	return k->file[file].fd != SYM_NO_FILE;
+}
 
-	for (f = s->files; f; f = f->next)
-		if (f->fd == fd) {
-			dso_close(&f->dso);
-			perfmap_free(&f->map);
-			f->fd = SYM_NO_FILE;
-		}
+void sym_forget(struct sym_files *k, u32 file)
+{
+	close_file(&k->file[file]);
+	k->file[file].fd = SYM_NO_FILE;
 }
 
 /* Index of the first map that ends after addr. */
@@ -226,85 +227,12 @@ int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, 
 
 	if (!s || !path || start >= end || pgoff + (end - start) < pgoff)
 		return -EINVAL;
-	err = file_get(s, root, fd, path, &m.file);
+	err = file_get(s->files, root, fd, path, &m.file);
 	if (err)
 		return err;
-	if (is_jit(m.file))
+	if (is_jit(&s->files->file[m.file]))
 		m.pgoff = start;
 	return maps_insert(s, &m);
-}
-
-static size_t bucket_of(const struct sym_file *f, u64 offset, size_t nr)
-{
-	u64 h = (offset ^ (u64)(unsigned long)f >> 4) * 0x9e3779b97f4a7c15ULL;
-
-	return (size_t)(h >> 32) & (nr - 1);
-}
-
-static int cache_grow(struct sym_space *s)
-{
-	size_t nr = s->nr_buckets ? s->nr_buckets * 2 : 256;
-	struct sym_entry **buckets;
-	struct sym_entry *e;
-	size_t i;
-	size_t b;
-
-	buckets = calloc(nr, sizeof(struct sym_entry *));
-	if (!buckets)
-		return -ENOMEM;
-	for (i = 0; i < s->nr_buckets; i++) {
-		while ((e = s->buckets[i])) {
-			s->buckets[i] = e->next;
-			b = bucket_of(e->file, e->offset, nr);
-			e->next = buckets[b];
-			buckets[b] = e;
-		}
-	}
-	free(s->buckets);
-	s->buckets = buckets;
-	s->nr_buckets = nr;
-	return 0;
-}
-
-static int look_up_jit(const struct perfmap *map, u64 addr, struct dso_frame *ret)
-{
-	*ret = (struct dso_frame){.function = perfmap_find(map, addr)};
-	return 1;
-}
-
-static int cache_get(struct sym_space *s, struct sym_file *f, u64 offset,
-		     const struct sym_entry **ret)
-{
-	struct dso_frame frames[DSO_MAX_FRAMES];
-	struct sym_entry *e = NULL;
-	size_t b;
-	int nr;
-
-	if (s->nr_buckets)
-		e = s->buckets[bucket_of(f, offset, s->nr_buckets)];
-	while (e && (e->file != f || e->offset != offset))
-		e = e->next;
-	*ret = e;
-	if (e)
-		return 0;
-	if (s->nr_entries >= s->nr_buckets && cache_grow(s))
-		return -ENOMEM;
-	nr = f->map ? look_up_jit(f->map, offset, frames) : dso_lookup(f->dso, offset, frames);
-	if (nr < 0)
-		return nr;
-	e = malloc(sizeof(*e) + (size_t)nr * sizeof(*frames));
-	if (!e)
-		return -ENOMEM;
-	e->file = f;
-	e->offset = offset;
-	e->nr = nr;
-	memcpy(e->frames, frames, (size_t)nr * sizeof(*frames));
-	b = bucket_of(f, offset, s->nr_buckets);
-	e->next = s->buckets[b];
-	s->buckets[b] = e;
-	s->nr_entries++;
-	*ret = e;
-	return 0;
 }
 
 static const struct sym_map *map_at(const struct sym_space *s, u64 at)
@@ -314,59 +242,62 @@ static const struct sym_map *map_at(const struct sym_space *s, u64 at)
 	return idx == s->nr_maps || s->maps[idx].start > at ? NULL : &s->maps[idx];
 }
 
-int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret,
-	       int *ret_fd)
+static u64 back(u64 addr, int is_return)
 {
-	u64 back = is_return && addr ? 1 : 0;
-	const struct sym_map *m = map_at(s, addr - back);
+	return addr - (is_return && addr ? 1 : 0);
+}
+
+int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_spot *ret)
+{
+	const struct sym_map *m = map_at(s, back(addr, is_return));
 
 	if (!m)
 		return 0;
-	*ret = (struct sym_frame){.module = m->file->path, .offset = m->pgoff + (addr - m->start)};
-	*ret_fd = m->file->fd;
+	*ret = (struct sym_spot){.offset = m->pgoff + (addr - m->start),
+				 .file = m->file,
+				 .is_return = is_return && addr};
 	return 1;
 }
 
-int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret, int max)
+struct sym_frame sym_place(const struct sym_files *k, const struct sym_spot *at)
 {
-	const struct sym_entry *e = NULL;
-	const struct sym_map *m;
-	u64 back = is_return && addr ? 1 : 0;
-	u64 at = addr - back;
-	u64 offset;
-	int err;
-	int i;
-
-	if (!s || !ret || max <= 0)
-		return -EINVAL;
-	m = map_at(s, at);
-	if (!m)
-		return 0;
-	offset = m->pgoff + (at - m->start);
-	err = file_read(m->file);
-	if (!err && (m->file->dso || m->file->map))
-		err = cache_get(s, m->file, offset, &e);
-	if (err)
-		return err;
-	for (i = 0; i < max && i < (e ? e->nr : 1); i++) {
-		ret[i] = (struct sym_frame){.module = m->file->path, .offset = offset + back};
-		if (!e)
-			continue;
-		ret[i].build_id = m->file->dso ? dso_build_id(m->file->dso) : NULL;
-		ret[i].function = e->frames[i].function;
-		ret[i].file = e->frames[i].file;
-		ret[i].line = e->frames[i].line;
-		ret[i].inlined = e->frames[i].inlined;
-	}
-	return i;
+	return (struct sym_frame){.module = k->file[at->file].path, .offset = at->offset};
 }
 
-int sym_unwind(struct sym_space *s, u64 addr, int is_return)
+static int look_up(const struct sym_file *f, u64 offset, struct dso_frame *ret)
 {
-	u64 at = addr - (is_return && addr ? 1 : 0);
-	const struct sym_map *m = map_at(s, at);
+	ret[0] = (struct dso_frame){0};
+	if (f->map)
+		ret[0].function = perfmap_find(f->map, offset);
+	return f->dso ? dso_lookup(f->dso, offset, ret) : 1;
+}
 
-	if (!m || file_read(m->file) || !m->file->dso)
+int sym_resolve(struct sym_files *k, const struct sym_spot *at, struct sym_frame *ret, int max)
+{
+	struct sym_file *f = &k->file[at->file];
+	struct dso_frame frames[DSO_MAX_FRAMES];
+	int err, i, n;
+
+	if (max <= 0)
+		return -EINVAL;
+	err = file_read(f);
+	n = err ? err : look_up(f, at->offset - at->is_return, frames);
+	for (i = 0; i < max && i < n; i++) {
+		ret[i] = sym_place(k, at);
+		ret[i].build_id = f->dso ? dso_build_id(f->dso) : NULL;
+		ret[i].function = frames[i].function;
+		ret[i].file = frames[i].file;
+		ret[i].line = frames[i].line;
+		ret[i].inlined = frames[i].inlined;
+	}
+	return n < 0 ? n : i;
+}
+
+int sym_unwind(struct sym_files *k, const struct sym_spot *at)
+{
+	struct sym_file *f = &k->file[at->file];
+
+	if (file_read(f) || !f->dso)
 		return MP_FRAME_UNKNOWN;
-	return dso_unwind(m->file->dso, m->pgoff + (at - m->start));
+	return dso_unwind(f->dso, at->offset - at->is_return);
 }

@@ -5,10 +5,18 @@
 
 #include "bpf/shared/event.h"
 
+struct sym_files; /* all that is mapped in any space: a file is read once */
 struct sym_space; /* the executable mappings of one address space */
 
+/* A place in a file, of whatever space: what it is called depends on no more than this. */
+struct sym_spot {
+	u64 offset; /* of the address */
+	u32 file; /* its number in sym_files */
+	u8 is_return; /* a return address: the call lies before it */
+};
+
 struct sym_frame {
-	const char *function; /* demangled; NULL unknown. Lives as long as the space */
+	const char *function; /* demangled; NULL unknown. Lives as long as the files */
 	const char *module; /* path as given to sym_space_map */
 	const char *build_id; /* lower-case hex, NULL none */
 	const char *file; /* NULL unknown */
@@ -17,7 +25,10 @@ struct sym_frame {
 	int inlined; /* 1: inlined into the next frame */
 };
 
-int sym_space_new(struct sym_space **ret_s);
+int sym_files_new(struct sym_files **ret_k);
+void sym_files_free(struct sym_files **k);
+/* k must live as long as the space. */
+int sym_space_new(struct sym_files *k, struct sym_space **ret_s);
 void sym_space_free(struct sym_space **s);
 #define SYM_BY_PATH -1
 #define SYM_NO_FILE -2
@@ -29,21 +40,22 @@ void sym_space_free(struct sym_space **s);
 /* [start, end) maps path from file offset pgoff. Later maps win where they overlap. 0, -ENOMEM,
  * -EINVAL. fd: the file, or SYM_BY_PATH: path is opened below root, or SYM_NO_FILE: module and
  * offset only. root: a directory that no name can leave, -1 for "/". Both must stay open as long as
- * the space. Files are read when first asked for; one that cannot be read or is no ELF is
- * remembered and gives module and offset only, as "[vdso]" and other bracket names do. */
+ * the files; the same three are the same file. Files are read when first asked for; one that cannot
+ * be read or is no ELF is remembered and gives module and offset only, as "[vdso]" and other
+ * bracket names do. */
 int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, int fd,
 		  const char *path);
-/* Module and offset of an address, reading no file. 1, or 0 when addr lies in no known map. ret_fd
- * as given to sym_space_map. */
-int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret,
-	       int *ret_fd);
-/* The file of this fd is not read any more: module and offset only. */
-void sym_space_forget(struct sym_space *s, int fd);
-/* Frames of one address, innermost inline first. is_return: addr is a return address, look up addr
- * - 1. At most max frames. Returns the number (>= 1 when addr lies in a known map, else 0) or
- * -errno. */
-int sym_resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret, int max);
-/* enum mp_frame: how the caller of the code at addr is found. */
-int sym_unwind(struct sym_space *s, u64 addr, int is_return);
+/* Where an address lies, reading no file. 1, or 0 when it lies in no known map. */
+int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_spot *ret);
+/* Module and offset. */
+struct sym_frame sym_place(const struct sym_files *k, const struct sym_spot *at);
+/* Is there something to be read? */
+int sym_has_file(const struct sym_files *k, u32 file);
+/* It is not read any more: module and offset only. */
+void sym_forget(struct sym_files *k, u32 file);
+/* Frames of one spot, innermost inline first, at most max: the number (>= 1) or -errno. */
+int sym_resolve(struct sym_files *k, const struct sym_spot *at, struct sym_frame *ret, int max);
+/* enum mp_frame: how the caller of the code there is found. */
+int sym_unwind(struct sym_files *k, const struct sym_spot *at);
 
 #endif

@@ -18,6 +18,16 @@
 
 int visible_function(int x);
 
+static struct sym_files *files;
+
+/* As is asked for an address of a space: 0 where nothing is mapped. */
+static int resolve(struct sym_space *s, u64 addr, int is_return, struct sym_frame *ret, int max)
+{
+	struct sym_spot at;
+
+	return sym_locate(s, addr, is_return, &at) ? sym_resolve(files, &at, ret, max) : 0;
+}
+
 static int failed;
 static void *inline_pc;
 static int inline_line;
@@ -103,23 +113,23 @@ static void test_functions(struct sym_space *s, const char *self)
 	u64 addr = (unsigned long)hidden_function;
 	int n;
 
-	n = sym_resolve(s, addr, 0, f, MAX_FRAMES);
+	n = resolve(s, addr, 0, f, MAX_FRAMES);
 	check("static function", n == 1 && same(f[0].function, "hidden_function") &&
 					 same(f[0].module, self) && !f[0].inlined);
 	check("static function file:line",
 	      n == 1 && ends(f[0].file, "tests/unit/sym.c") && f[0].line > 25 && f[0].line < 45);
-	n = sym_resolve(s, (unsigned long)visible_function, 0, f, MAX_FRAMES);
+	n = resolve(s, (unsigned long)visible_function, 0, f, MAX_FRAMES);
 	check("global function", n == 1 && same(f[0].function, "visible_function"));
 	check("global function file:line",
 	      n == 1 && ends(f[0].file, "tests/unit/sym.c") && f[0].line);
-	n = sym_resolve(s, addr + 1, 1, f, MAX_FRAMES);
+	n = resolve(s, addr + 1, 1, f, MAX_FRAMES);
 	check("return address is looked up one before",
 	      n == 1 && same(f[0].function, "hidden_function"));
-	n = sym_resolve(s, addr, 1, f, MAX_FRAMES);
+	n = resolve(s, addr, 1, f, MAX_FRAMES);
 	check("return address at a function's start is not in it",
 	      n >= 1 && !same(f[n - 1].function, "hidden_function"));
 	check("bad arguments",
-	      sym_resolve(s, addr, 0, f, 0) == -EINVAL &&
+	      resolve(s, addr, 0, f, 0) == -EINVAL &&
 		      sym_space_map(s, 2, 2, 0, -1, SYM_BY_PATH, self) == -EINVAL &&
 		      sym_space_map(s, 0, 8192, ~0ULL, -1, SYM_BY_PATH, self) == -EINVAL);
 }
@@ -132,7 +142,7 @@ static void test_inline(struct sym_space *s)
 	int m;
 
 	inline_caller();
-	n = sym_resolve(s, (unsigned long)inline_pc, 0, f, MAX_FRAMES);
+	n = resolve(s, (unsigned long)inline_pc, 0, f, MAX_FRAMES);
 	check("inlined function gives two frames", n == 2);
 	check("inlined frame first",
 	      n == 2 && same(f[0].function, "inlined_function") && f[0].inlined == 1);
@@ -140,11 +150,11 @@ static void test_inline(struct sym_space *s)
 	      n == 2 && same(f[1].function, "inline_caller") && !f[1].inlined);
 	check("call line", n == 2 && (int)f[1].line == inline_line && f[0].line &&
 				   ends(f[1].file, "tests/unit/sym.c"));
-	m = sym_resolve(s, (unsigned long)inline_pc, 0, again, MAX_FRAMES);
-	check("cached answer is the same", m == n && again[0].function == f[0].function &&
-						   again[1].function == f[1].function &&
-						   again[1].line == f[1].line);
-	check("max is kept", sym_resolve(s, (unsigned long)inline_pc, 0, f, 1) == 1);
+	m = resolve(s, (unsigned long)inline_pc, 0, again, MAX_FRAMES);
+	check("the same question has the same answer",
+	      m == n && again[0].function == f[0].function && again[1].function == f[1].function &&
+		      again[1].line == f[1].line);
+	check("max is kept", resolve(s, (unsigned long)inline_pc, 0, f, 1) == 1);
 }
 
 /* dlsym() on libc's own handle: the default scope would find the sanitizer's malloc. */
@@ -159,7 +169,7 @@ static void test_libc(struct sym_space *s)
 		check("libc function", 0);
 		return;
 	}
-	n = sym_resolve(s, (unsigned long)func, 0, f, MAX_FRAMES);
+	n = resolve(s, (unsigned long)func, 0, f, MAX_FRAMES);
 	check("libc function", n >= 1 && same(f[n - 1].function, "qsort"));
 	check("libc build id", n >= 1 && f[0].build_id && strlen(f[0].build_id) == 40);
 	dlclose(libc);
@@ -171,32 +181,32 @@ static void test_maps(const char *self)
 	struct sym_frame f[2];
 	int n;
 
-	if (sym_space_new(&s)) {
+	if (sym_space_new(files, &s)) {
 		check("space", 0);
 		return;
 	}
-	check("empty space", sym_resolve(s, 4096, 0, f, 2) == 0);
+	check("empty space", resolve(s, 4096, 0, f, 2) == 0);
 	n = sym_space_map(s, 0x1000, 0x9000, 0x10000, -1, SYM_BY_PATH, "[vdso]");
 	n |= sym_space_map(s, 0x3000, 0x5000, 0, -1, SYM_BY_PATH, "/gone (deleted)");
 	n |= sym_space_map(s, 0x8000, 0xa000, 0, -1, SYM_NO_FILE, self);
 	check("maps without files", n == 0);
-	n = sym_resolve(s, 0x1234, 0, f, 2);
+	n = resolve(s, 0x1234, 0, f, 2);
 	check("bracket name", n == 1 && same(f[0].module, "[vdso]") && f[0].offset == 0x10234 &&
 				      !f[0].function && !f[0].file && !f[0].build_id);
-	n = sym_resolve(s, 0x3010, 0, f, 2);
+	n = resolve(s, 0x3010, 0, f, 2);
 	check("later map wins",
 	      n == 1 && same(f[0].module, "/gone (deleted)") && f[0].offset == 0x10);
-	n = sym_resolve(s, 0x5010, 0, f, 2);
+	n = resolve(s, 0x5010, 0, f, 2);
 	check("rest of the split map",
 	      n == 1 && same(f[0].module, "[vdso]") && f[0].offset == 0x14010);
-	n = sym_resolve(s, 0x9010, 0, f, 2);
+	n = resolve(s, 0x9010, 0, f, 2);
 	check("unreadable file",
 	      n == 1 && same(f[0].module, self) && f[0].offset == 0x1010 && !f[0].function);
-	n = sym_resolve(s, 0xa000, 1, f, 2);
+	n = resolve(s, 0xa000, 1, f, 2);
 	check("return address at the end of a map", n == 1 && f[0].offset == 0x2000);
 	check("outside of maps",
-	      sym_resolve(s, 0xa000, 0, f, 2) == 0 && sym_resolve(s, 0xfff, 0, f, 2) == 0 &&
-		      sym_resolve(s, 0, 1, f, 2) == 0 && sym_resolve(s, ~0ULL, 0, f, 2) == 0);
+	      resolve(s, 0xa000, 0, f, 2) == 0 && resolve(s, 0xfff, 0, f, 2) == 0 &&
+		      resolve(s, 0, 1, f, 2) == 0 && resolve(s, ~0ULL, 0, f, 2) == 0);
 	sym_space_free(&s);
 	check("freed space is NULL", !s);
 }
@@ -231,24 +241,27 @@ static int spill(const char *path, const unsigned char *buf, size_t len)
  */
 static int named(const char *path, const u64 *offsets, int nr)
 {
+	struct sym_files *shared = files; /* the file is another one each time */
 	struct sym_frame f[MAX_FRAMES];
 	struct sym_space *s;
 	int count = 0;
 	int i;
 	int n;
 
-	if (sym_space_new(&s))
+	if (sym_files_new(&files) || sym_space_new(files, &s))
 		return -1;
 	if (sym_space_map(s, 0x100000, 0x100000 + (1ULL << 32), 0, -1, SYM_BY_PATH, path))
 		count = -1;
 	for (i = 0; i < nr && count >= 0; i++) {
-		n = sym_resolve(s, 0x100000 + offsets[i], 0, f, MAX_FRAMES);
+		n = resolve(s, 0x100000 + offsets[i], 0, f, MAX_FRAMES);
 		if (n < 1 || !same(f[0].module, path) || f[0].offset != offsets[i])
 			count = -1;
 		else
 			count += n > 1 || f[0].function || f[0].file;
 	}
 	sym_space_free(&s);
+	sym_files_free(&files);
+	files = shared;
 	return count;
 }
 
@@ -315,9 +328,9 @@ static void test_corrupt(struct sym_space *s, const char *self)
 		return;
 	}
 	close(fd);
-	if (sym_resolve(s, (unsigned long)hidden_function, 0, f, MAX_FRAMES) > 0)
+	if (resolve(s, (unsigned long)hidden_function, 0, f, MAX_FRAMES) > 0)
 		offsets[1] = f[0].offset;
-	if (sym_resolve(s, (unsigned long)inline_pc, 0, f, MAX_FRAMES) > 0)
+	if (resolve(s, (unsigned long)inline_pc, 0, f, MAX_FRAMES) > 0)
 		offsets[2] = f[0].offset;
 	test_truncated(tmp, buf, len, offsets);
 	test_random(tmp, buf, len, offsets);
@@ -331,7 +344,7 @@ int main(void)
 	char self[4096];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (len < 0 || sym_space_new(&s)) {
+	if (len < 0 || sym_files_new(&files) || sym_space_new(files, &s)) {
 		check("setup", 0);
 		return 1;
 	}
@@ -343,5 +356,6 @@ int main(void)
 	test_maps(self);
 	test_corrupt(s, self);
 	sym_space_free(&s);
+	sym_files_free(&files);
 	return failed || hidden_function(visible_function(0));
 }
