@@ -28,6 +28,7 @@ struct Page {
 	uintptr_t at;
 	short faulter; /* index of an owner, -1 nobody */
 	unsigned short mappings;
+	uint64_t frame; /* where it was at the last fork, 0 unknown */
 	bool resident, swapped, huge, touched;
 };
 
@@ -115,7 +116,7 @@ Page &make(uintptr_t a)
 		return p;
 	if (++nr_pages > MAX_PAGES * 3 / 4)
 		die("too many pages");
-	p = {a, -1, 1, false, false, false, false};
+	p = {a, -1, 1, 0, false, false, false, false};
 	return p;
 }
 
@@ -165,6 +166,39 @@ void place(const void *p, size_t n, short owner)
 	owners[owner].ever += n * PAGE;
 }
 
+/* ---- what pagemap says ---- */
+
+int pagemap = -1;
+
+constexpr uint64_t PRESENT = 1ull << 63, SWAPPED = 1ull << 62, FRAME = (1ull << 55) - 1;
+
+/* Calls fn(address, entry) for n pages from a. */
+template <class Fn> void each_entry(uintptr_t a, size_t n, Fn fn)
+{
+	static uint64_t entry[4096];
+	size_t i, want;
+
+	for (; n; n -= want) {
+		want = n < 4096 ? n : 4096;
+		if (pread(pagemap, entry, want * 8, (off_t)(a / PAGE * 8)) != (ssize_t)(want * 8))
+			die("pagemap");
+		for (i = 0; i < want; i++, a += PAGE)
+			fn(a, entry[i]);
+	}
+}
+
+/* The file of this process, not of the one it was forked from. */
+int frames = -1;
+
+uint64_t frame_of(uintptr_t a)
+{
+	uint64_t entry;
+
+	if (pread(frames, &entry, 8, (off_t)(a / PAGE * 8)) != 8)
+		die("pagemap");
+	return entry & PRESENT ? entry & FRAME : 0;
+}
+
 void touch(const void *p, size_t n, const char *by, bool write)
 {
 	short faulter = by ? owner_of(by, false) : -1;
@@ -182,37 +216,19 @@ void touch(const void *p, size_t n, const char *by, bool write)
 			pg.mappings = 1;
 			o.faulted += by ? 1 : 0;
 		} else if (write && pg.mappings > 1 && !o.object) {
-			pg.faulter = faulter;
+			/* The last who has it writes on in place: no page is new. */
+			if (!pg.frame || frame_of(a) != pg.frame) {
+				pg.faulter = faulter;
+				o.faulted++;
+				o.cow++;
+			}
 			pg.mappings = 1;
-			o.faulted++;
-			o.cow++;
 		}
 		if (by && !pg.touched)
 			o.touched++;
 		pg.touched |= by != nullptr;
 		pg.resident = true;
 		pg.swapped = false;
-	}
-}
-
-/* ---- what pagemap says ---- */
-
-int pagemap = -1;
-
-constexpr uint64_t PRESENT = 1ull << 63, SWAPPED = 1ull << 62;
-
-/* Calls fn(address, entry) for n pages from a. */
-template <class Fn> void each_entry(uintptr_t a, size_t n, Fn fn)
-{
-	static uint64_t entry[4096];
-	size_t i, want;
-
-	for (; n; n -= want) {
-		want = n < 4096 ? n : 4096;
-		if (pread(pagemap, entry, want * 8, (off_t)(a / PAGE * 8)) != (ssize_t)(want * 8))
-			die("pagemap");
-		for (i = 0; i < want; i++, a += PAGE)
-			fn(a, entry[i]);
 	}
 }
 
@@ -355,9 +371,15 @@ void Book::settle()
 
 void Book::forked(bool child)
 {
+	if (frames >= 0)
+		close(frames);
+	frames = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	if (frames < 0)
+		die("/proc/self/pagemap");
 	for (Page &p : pages) {
 		const Span *s = p.at && p.resident ? span_at(p.at) : nullptr;
 
+		p.frame = s ? frame_of(p.at) : 0;
 		p.mappings += s && !owners[s->owner].object ? 1 : 0;
 		p.touched = p.touched && !child;
 		/* Nor does a fork copy the page tables of what is shared anyway. */
