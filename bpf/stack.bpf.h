@@ -153,6 +153,8 @@ static __always_inline void start_walk(struct walk *w, struct pt_regs *regs, str
 	w->whose = (u64)t->space << 32 | (u32)(mp_unwind_generation * 0x9e3779b1u ^ code_of(t));
 	w->regs = (u64)regs;
 	w->regs_in_user = 0;
+	w->all_known = 1;
+	w->bx_at = BX_IN_REGS;
 	w->exact = 1;
 	w->by_fp = 0;
 	w->expect = t->extent;

@@ -68,12 +68,16 @@ struct memo {
 	} read[MEMO_READS];
 };
 
+enum { BX_IN_REGS = 0, BX_UNKNOWN = 1 };
+
 struct walk {
 	u64 ip, sp, bp; /* of the frame at hand */
 	u64 first_sp;
 	u64 whose; /* space and generation */
-	u64 regs; /* where all registers of the frame are, 0: not known any more */
+	u64 regs; /* where all registers were at the start, or where a signal interrupted */
 	u32 regs_in_user; /* in the struct ucontext of a signal, else in pt_regs */
+	u32 all_known; /* they are those of the frame at hand */
+	u64 bx_at; /* where rbx is saved, or one of these */
 	u32 exact; /* ip is where the thread will go on, else a return address */
 	u32 by_fp; /* the caller was found by no table: by frame pointer, or from the code */
 	u32 expect; /* bytes above first_sp that the thread's last walk needed */
@@ -313,15 +317,19 @@ static __always_inline void find_rule(struct walk *w, u64 pc)
 const u8 mp_in_pt_regs[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
 const u8 mp_in_ucontext[16] = {18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 11, 12};
 
-/* A register by its DWARF number, of a frame all of whose registers are known. */
+/* A register of the frame at hand by its DWARF number, 0: not known. */
 __noinline u64 other_register(struct walk *w, struct memo *m, u32 reg)
 {
 	u64 v = 0;
 
-	if (!w || !m || !w->regs || reg > 15)
+	if (!w || !m || reg > 15 || (!w->all_known && reg != MP_DW_BX))
 		return 0;
 	spoil_memo(m);
-	if (w->regs_in_user)
+	if (reg == MP_DW_BX && w->bx_at == BX_UNKNOWN)
+		return 0;
+	if (reg == MP_DW_BX && w->bx_at)
+		bpf_probe_read_user(&v, 8, (void *)w->bx_at);
+	else if (w->regs_in_user)
 		bpf_probe_read_user(&v, 8, (void *)(w->regs + mp_in_ucontext[reg] * 8));
 	else
 		bpf_probe_read_kernel(&v, 8, (void *)(w->regs + mp_in_pt_regs[reg] * 8));
@@ -341,6 +349,8 @@ static __always_inline int step_signal(struct walk *w, struct memo *m)
 	w->bp = bp;
 	w->regs = at;
 	w->regs_in_user = 1;
+	w->all_known = 1;
+	w->bx_at = BX_IN_REGS;
 	w->exact = 1;
 	return MP_STACK_GOES_ON;
 }
@@ -352,6 +362,7 @@ static __always_inline int step_fp(struct walk *w, struct memo *m)
 	u64 fp = w->bp, bp, ip;
 
 	w->by_fp = 1;
+	w->bx_at = BX_UNKNOWN;
 	if (!fp)
 		return MP_STACK_WHOLE;
 	if (!is_addr(fp) || fp % 8 ||
@@ -395,6 +406,7 @@ static __always_inline int step_leaf(struct walk *w, struct memo *m)
 		return MP_STACK_CUT;
 	w->ip = ip;
 	w->sp += 8;
+	w->bx_at = BX_UNKNOWN;
 	return MP_STACK_GOES_ON;
 }
 
@@ -449,6 +461,10 @@ static __always_inline int step_table(struct walk *w, struct memo *m)
 	w->ip = ip;
 	w->bp = bp;
 	w->sp = cfa;
+	if (r->flags & MP_RULE_BX_SAVED)
+		w->bx_at = cfa + (s64)r->bx_off;
+	else if (r->flags & MP_RULE_BX_GONE)
+		w->bx_at = BX_UNKNOWN;
 	return MP_STACK_GOES_ON;
 }
 
@@ -466,7 +482,7 @@ __noinline int step(struct walk *w, struct memo *m)
 	if (w->rule.cfa == MP_CFA_SIGNAL)
 		return step_signal(w, m);
 	/* Tables of code that keeps frame pointers and changes stacks are right in its leaves. */
-	if (w->rule.cfa == MP_CFA_NONE && !(w->rule.flags & MP_RULE_KEEPS_FP) && w->regs &&
+	if (w->rule.cfa == MP_CFA_NONE && !(w->rule.flags & MP_RULE_KEEPS_FP) && w->all_known &&
 	    step_leaf(w, m) == MP_STACK_GOES_ON)
 		end = MP_STACK_GOES_ON;
 	else if (w->rule.cfa == MP_CFA_NONE || (w->rule.flags & MP_RULE_KEEPS_FP && !w->exact))
@@ -474,7 +490,7 @@ __noinline int step(struct walk *w, struct memo *m)
 	else
 		end = step_table(w, m);
 	w->exact = 0;
-	w->regs = 0;
+	w->all_known = 0;
 	return end;
 }
 

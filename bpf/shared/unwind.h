@@ -12,7 +12,8 @@ enum mp_cfa {
 	MP_CFA_NONE = 0, /* the tables do not say: by frame pointer */
 	MP_CFA_SP = 1, /* sp + cfa_off */
 	MP_CFA_BP = 2, /* bp + cfa_off */
-	MP_CFA_REG = 3, /* DWARF register reg + cfa_off: known in the innermost frame only */
+	MP_CFA_REG =
+		3, /* DWARF register reg + cfa_off: above the innermost frame rbx only is known */
 	MP_CFA_SP_MEM = 4, /* the word at sp + cfa_off, + cfa_add */
 	MP_CFA_BP_MEM = 5, /* the word at bp + cfa_off, + cfa_add */
 	MP_CFA_PLT = 6, /* sp + cfa_off, and 8 more where (ip & 15) >= cfa_add */
@@ -28,7 +29,8 @@ enum mp_bp {
 };
 
 struct mp_rule {
-	s32 cfa_off, bp_off;
+	s32 cfa_off;
+	s16 bp_off, bx_off; /* rbx: at CFA + bx_off, if the flags say that it is saved */
 	s16 cfa_add, ra_off; /* the return address is at CFA + ra_off */
 	u8 cfa, bp, reg;
 	u8 flags; /* enum mp_rule_flags */
@@ -36,6 +38,9 @@ struct mp_rule {
 enum mp_rule_flags {
 	MP_RULE_KEEPS_FP = 1, /* code that keeps frame pointers, and may go from stack to stack */
 	MP_RULE_BY_CODE = 2, /* no table says so: what the instructions do to the stack pointer */
+	MP_RULE_BX_SAVED =
+		4, /* rbx, by which the loader finds its frame where it resolves a call */
+	MP_RULE_BX_GONE = 8,
 };
 #define MP_RULE_CELLS 2
 
@@ -61,7 +66,7 @@ struct mp_span {
 
 /* x86-64: DWARF numbers, and where a signal handler's return address finds the registers, from the
  * stack pointer up (struct ucontext). */
-enum { MP_DW_BP = 6, MP_DW_SP = 7, MP_DW_RA = 16 };
+enum { MP_DW_BX = 3, MP_DW_BP = 6, MP_DW_SP = 7, MP_DW_RA = 16 };
 enum { MP_UC_BP = 120, MP_UC_SP = 160, MP_UC_IP = 168 };
 
 #endif

@@ -48,7 +48,7 @@ struct state {
 	struct reader expr; /* of the CFA; p NULL: reg + off */
 	u64 reg;
 	s64 off;
-	struct saved_at bp, ra;
+	struct saved_at bp, bx, ra;
 };
 
 /* ---- CIEs and FDEs ---- */
@@ -377,8 +377,18 @@ static int bp_rule(const struct saved_at *bp, struct mp_rule *ret)
 	default:
 		return 0;
 	}
-	ret->bp_off = (s32)off;
-	return fits32(off);
+	ret->bp_off = (s16)off;
+	return fits16(off);
+}
+
+static u8 bx_flags(const struct saved_at *bx, struct mp_rule *ret)
+{
+	if (bx->how == SAVED_SAME)
+		return 0;
+	if (bx->how != SAVED_CFA || !fits16(bx->off))
+		return MP_RULE_BX_GONE;
+	ret->bx_off = (s16)bx->off;
+	return MP_RULE_BX_SAVED;
 }
 
 static struct mp_rule rule_of(const struct state *s, int is_signal)
@@ -394,6 +404,7 @@ static struct mp_rule rule_of(const struct state *s, int is_signal)
 	if (!bp_rule(&s->bp, &r) || s->ra.how != SAVED_CFA || !fits16(s->ra.off))
 		return (struct mp_rule){.cfa = MP_CFA_OTHER};
 	r.ra_off = (s16)s->ra.off;
+	r.flags = bx_flags(&s->bx, &r);
 	return r;
 }
 
@@ -409,7 +420,16 @@ struct run {
 
 static struct saved_at *reg_of(struct run *u, u64 reg)
 {
-	return reg == MP_DW_BP ? &u->now.bp : reg == MP_DW_RA ? &u->now.ra : NULL;
+	switch (reg) {
+	case MP_DW_BP:
+		return &u->now.bp;
+	case MP_DW_BX:
+		return &u->now.bx;
+	case MP_DW_RA:
+		return &u->now.ra;
+	default:
+		return NULL;
+	}
 }
 
 static void save(struct run *u, u64 reg, enum saved how, s64 off)
@@ -460,6 +480,8 @@ static void restore(struct run *u, u64 reg)
 {
 	if (reg == MP_DW_BP)
 		u->now.bp = u->initial.bp;
+	else if (reg == MP_DW_BX)
+		u->now.bx = u->initial.bx;
 	else if (reg == MP_DW_RA)
 		u->now.ra = u->initial.ra;
 }

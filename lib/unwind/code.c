@@ -159,7 +159,7 @@ static void apply(struct frame *f, const struct insn *i)
 	switch (i->kind) {
 	case INSN_PUSH:
 		off += i->value;
-		if (i->reg == REG_BP && !f->bp_saved && !f->has_bp) {
+		if (i->reg == REG_BP && !f->bp_saved && !f->has_bp && off <= 32767) {
 			f->bp_saved = 1;
 			f->bp_at = (s32)-off;
 		}
@@ -355,7 +355,7 @@ static int put_rules(struct code *c)
 
 	for (at = 0; at < c->s.len && !err;) {
 		const struct frame *f = frame_at(c, at);
-		struct mp_rule r = {.ra_off = -8, .flags = MP_RULE_BY_CODE};
+		struct mp_rule r = {.ra_off = -8, .flags = MP_RULE_BY_CODE | MP_RULE_BX_GONE};
 
 		if (!f || !insn_read(c->text, c->s.len, at, &i)) {
 			at++;
@@ -365,7 +365,7 @@ static int put_rules(struct code *c)
 		r.cfa_off = f->is_last ? 0 : f->has_sp ? f->sp_off : f->bp_off;
 		if (f->bp_saved) {
 			r.bp = MP_BP_CFA;
-			r.bp_off = f->bp_at;
+			r.bp_off = (s16)f->bp_at;
 		}
 		if (f->is_last || f->has_sp || f->has_bp)
 			err = builder_put(c->b, c->s.offset + at, c->s.offset + at + i.len, &r);

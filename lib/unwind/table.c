@@ -98,7 +98,8 @@ static int add_row(void *ctx, u64 pc, u64 end, const struct mp_rule *rule)
 	size_t i;
 
 	/* Go describes its own code in .debug_frame alone. */
-	kept.flags = b->is_go && b->source == FROM_DEBUG_FRAME ? MP_RULE_KEEPS_FP : kept.flags;
+	kept.flags = b->is_go && b->source == FROM_DEBUG_FRAME ? MP_RULE_KEEPS_FP | MP_RULE_BX_GONE
+							       : kept.flags;
 	number = number_of(b, &kept);
 	err = number < 0 ? (int)number : 0;
 	for (i = 0; i < b->nr_segments && !err; i++) {

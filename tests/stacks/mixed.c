@@ -62,6 +62,27 @@ static __attribute__((noinline)) void both(unsigned int n)
 	sink += (unsigned long)p[n / 2] + (unsigned long)big.c[3];
 }
 
+/* Finds its frame by rbx while others run, as the loader does where it resolves a call. */
+void by_rbx(void (*fn)(unsigned int), unsigned int n);
+__asm__(".text\n.globl by_rbx\n.type by_rbx, @function\nby_rbx:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
+	"mov %rsp, %rbx\n.cfi_def_cfa_register %rbx\n"
+	"and $-64, %rsp\nsub $192, %rsp\n"
+	"mov %rdi, %rax\nmov %esi, %edi\ncall *%rax\n"
+	"mov %rbx, %rsp\n.cfi_def_cfa_register %rsp\n"
+	"pop %rbx\n.cfi_def_cfa_offset 8\n.cfi_restore %rbx\nret\n"
+	".cfi_endproc\n.size by_rbx, . - by_rbx\n");
+
+static __attribute__((noinline)) void uses_rbx(unsigned int n)
+{
+	register unsigned long kept __asm__("rbx") = n;
+
+	__asm__ volatile("" : "+r"(kept));
+	sized(n);
+	__asm__ volatile("" : "+r"(kept));
+	sink += kept;
+}
+
 static void on_alarm(int sig)
 {
 	(void)sig;
@@ -119,6 +140,8 @@ static void *work(void *own_stack)
 			deep(i);
 		numbers();
 		both(200);
+		by_rbx(uses_rbx, 150);
+		by_rbx(spin, 150);
 		if (loaded)
 			sink += (unsigned long)loaded(12);
 		sink += strlen(strerror((int)(sink % 30)));

@@ -29,6 +29,8 @@ int walk_copy(struct args *a)
 	w->whose = a->space << 32 | mp_unwind_generation;
 	w->regs = a->ucontext;
 	w->regs_in_user = 1;
+	w->all_known = 1;
+	w->bx_at = BX_IN_REGS;
 	w->exact = 1;
 	w->expect = w->extent = w->len = 0;
 	m->nr = 0;

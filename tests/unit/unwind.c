@@ -24,11 +24,30 @@ static void check(const char *name, const char *file, int good)
 	failed |= !good;
 }
 
+/* Where a register is saved. 1: at CFA + *ret_off, 0: nowhere, -1: something we do not follow. */
+static int saved(Dwarf_Frame *frame, int reg, s64 *ret_off)
+{
+	Dwarf_Op *ops, mem[3];
+	size_t n;
+
+	if (dwarf_frame_register(frame, reg, mem, &ops, &n))
+		return -1;
+	if (!n && !ops)
+		return 0; /* same value */
+	if (n < 1 || n > 2 || ops[0].atom != DW_OP_call_frame_cfa ||
+	    (n == 2 && ops[1].atom != DW_OP_plus_uconst))
+		return -1;
+	*ret_off = n == 2 ? (s64)ops[1].number : 0;
+	return 1;
+}
+
 /* What libdw says in our words. 0: something we do not follow. */
 static int rule_of(Dwarf_Frame *frame, struct mp_rule *ret)
 {
 	Dwarf_Op *ops, mem[3];
+	s64 off = 0;
 	size_t n;
+	int is_saved;
 
 	*ret = (struct mp_rule){0};
 	if (dwarf_frame_register(frame, MP_DW_RA, mem, &ops, &n))
@@ -47,15 +66,21 @@ static int rule_of(Dwarf_Frame *frame, struct mp_rule *ret)
 					       : MP_CFA_REG;
 	ret->reg = (u8)ops[0].number;
 	ret->cfa_off = (s32)ops[0].number2;
-	if (dwarf_frame_register(frame, MP_DW_BP, mem, &ops, &n))
-		return 0;
-	if (!n && !ops)
-		return 1; /* same value */
-	if (n < 1 || n > 2 || ops[0].atom != DW_OP_call_frame_cfa)
-		return 0;
-	ret->bp = MP_BP_CFA;
-	ret->bp_off = (s32)(n == 2 ? (s64)ops[1].number : 0);
-	return 1;
+	is_saved = saved(frame, MP_DW_BX, &off);
+	ret->flags = is_saved > 0 ? MP_RULE_BX_SAVED : is_saved ? MP_RULE_BX_GONE : 0;
+	ret->bx_off = (s16)(is_saved > 0 ? off : 0);
+	is_saved = saved(frame, MP_DW_BP, &off);
+	ret->bp = is_saved > 0 ? MP_BP_CFA : MP_BP_SAME;
+	ret->bp_off = (s16)(is_saved > 0 ? off : 0);
+	return is_saved >= 0;
+}
+
+/* libdw has one word for a register that is gone and for one that nothing is said of. */
+static int same_bx(const struct mp_rule *a, const struct mp_rule *b)
+{
+	if (b->flags & MP_RULE_BX_GONE)
+		return !(a->flags & MP_RULE_BX_SAVED);
+	return a->flags == b->flags && a->bx_off == b->bx_off;
 }
 
 static int same(const struct mp_rule *a, const struct mp_rule *b)
@@ -64,7 +89,7 @@ static int same(const struct mp_rule *a, const struct mp_rule *b)
 		return 0;
 	return a->cfa == MP_CFA_LAST ||
 	       (a->reg == b->reg && a->cfa_off == b->cfa_off && a->bp == b->bp &&
-		a->bp_off == b->bp_off && a->ra_off == b->ra_off);
+		a->bp_off == b->bp_off && a->ra_off == b->ra_off && same_bx(a, b));
 }
 
 /* The executable segment that offset lies in: what is to be added for an address. */
