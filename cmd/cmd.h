@@ -20,6 +20,12 @@ int cmd_help(int argc, char **argv);
 int fail(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same for what was asked wrongly, with the verb's usage behind it. Returns EXIT_USAGE. */
 int misuse(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a verb that there is not. */
+int misuse_verb(const char *word);
+/* getopt(3) has complained about an option: which one was meant, if that can be told, and the
+ * verb's usage. Returns EXIT_USAGE. */
+struct option;
+int bad_option(const char *verb, const struct option *longs, char **argv);
 /* How the verb (NULL: each) is used. Returns EXIT_USAGE. */
 int usage(FILE *f, const char *verb);
 /* Pictures need what this process lacks. Returns 1. */

@@ -9,6 +9,7 @@
 #include "cmd/args.h"
 #include "cmd/cmd.h"
 #include "cmd/columns.h"
+#include "cmd/pager.h"
 #include "lib/join/diff.h"
 
 #define EXIT_RULE  4
@@ -21,17 +22,17 @@ struct options {
 	const char *rule_text[MAX_RULES];
 	struct diff_rule rules[MAX_RULES];
 	size_t nr_rules;
+	unsigned int rows;
 };
 
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"by", required_argument, NULL, 's'},
-		{"owner", required_argument, NULL, 'w'},
-		{"fail-on", required_argument, NULL, 'x'},
-		{"format", required_argument, NULL, 'f'},
-		{NULL, 0, NULL, 0},
+		{"by", required_argument, NULL, 's'},	   {"owner", required_argument, NULL, 'w'},
+		{"fail-on", required_argument, NULL, 'x'}, {"format", required_argument, NULL, 'f'},
+		{"rows", required_argument, NULL, 'r'},	   {NULL, 0, NULL, 0},
 	};
+	unsigned long rows;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "s:", longs, NULL)) != -1) {
@@ -51,8 +52,14 @@ static int parse(struct options *o, int argc, char **argv)
 		case 'f':
 			o->format = optarg;
 			break;
+		case 'r':
+			if (parse_count(optarg, &rows))
+				return misuse("diff", "--rows %s: not a number; 0 shows all",
+					      optarg);
+			o->rows = (unsigned int)rows;
+			break;
 		default:
-			return usage(stderr, "diff");
+			return bad_option("diff", longs, argv);
 		}
 	}
 	if (strcmp(o->format, "table") && strcmp(o->format, "json") &&
@@ -84,7 +91,8 @@ static int parse_rules(struct options *o)
 				    "--columns help lists all",
 				    o->rule_text[i], near);
 		if (err)
-			return misuse("diff", "%s: a rule is COLUMN>+N%% or COLUMN>+SIZE",
+			return misuse("diff",
+				      "%s: a rule is [OWNER:]COLUMN>+N%% or [OWNER:]COLUMN>+SIZE",
 				      o->rule_text[i]);
 	}
 	return 0;
@@ -92,7 +100,8 @@ static int parse_rules(struct options *o)
 
 static int print(const struct options *o, struct diff *d)
 {
-	int failed = 0, undecided = 0, err;
+	FILE *f = strcmp(o->format, "table") ? stdout : pager_open();
+	int failed = 0, undecided = 0, err, closed;
 	size_t i;
 
 	for (i = 0; i < d->nr_rules; i++) {
@@ -101,13 +110,15 @@ static int print(const struct options *o, struct diff *d)
 		undecided |= d->rules[i].verdict == DIFF_UNDECIDED;
 	}
 	if (!strcmp(o->format, "json"))
-		err = out_diff_json(stdout, d);
+		err = out_diff_json(f, d);
 	else if (!strcmp(o->format, "markdown"))
-		err = out_diff_markdown(stdout, d, TABLE_ROWS);
+		err = out_diff_markdown(f, d, o->rows);
 	else if (!strcmp(o->format, "folded"))
-		err = out_diff_folded(stdout, d);
+		err = out_diff_folded(f, d);
 	else
-		err = out_diff_table(stdout, d, TABLE_ROWS);
+		err = out_diff_table(f, d, o->rows);
+	closed = pager_close(f);
+	err = err ? err : closed;
 	if (err == -ENODATA)
 		return fail("diff", "column %s is not additive: folded stacks cannot show it",
 			    cost_columns[d->column].name);
@@ -127,7 +138,10 @@ static int usual(const struct report *base, const struct report *next)
 
 int cmd_diff(int argc, char **argv)
 {
-	struct options o = {.base = "memprov.data.old", .next = "memprov.data", .format = "table"};
+	struct options o = {.base = "memprov.data.old",
+			    .next = "memprov.data",
+			    .format = "table",
+			    .rows = TABLE_ROWS};
 	struct report *base = NULL, *next = NULL;
 	struct diff *d = NULL;
 	int column, err, status = parse(&o, argc, argv);

@@ -76,5 +76,5 @@ int main(int argc, char **argv)
 				    strerror(errno));
 		return status;
 	}
-	return misuse(NULL, "no verb '%s'", argv[1]);
+	return misuse_verb(argv[1]);
 }

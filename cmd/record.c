@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * record: options, the status line and the exit status; lib/capture/recorder.c does the rest. */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cmd/args.h"
 #include "cmd/cmd.h"
 #include "cmd/dryrun.h"
 #include "cmd/stop.h"
@@ -25,7 +25,7 @@
 
 struct options {
 	struct target target;
-	int dry_run, verbose, dashes; /* -- before CMD */
+	int dry_run, verbose, quiet, dashes; /* -- before CMD */
 	const char *output;
 	u64 duration_ns, max_size, ring_bytes;
 	u64 min_bytes;
@@ -40,48 +40,11 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* "5s", "200ms", "1m", "5" (seconds). 0 on nonsense. */
-static u64 parse_duration(const char *text)
-{
-	char *end;
-	double v = strtod(text, &end);
-	double unit = 1e9;
-
-	if (!strcmp(end, "ms"))
-		unit = 1e6;
-	else if (!strcmp(end, "m"))
-		unit = 60e9;
-	else if (*end && strcmp(end, "s"))
-		return 0;
-	return v > 0 && v < 1e7 ? (u64)(v * unit) : 0;
-}
-
-static u64 parse_size(const char *text)
-{
-	char *end;
-	unsigned long long v = strtoull(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || v >> 32)
-		return 0;
-	switch (toupper((unsigned char)*end)) {
-	case 'G':
-		v <<= 10; /* fall through */
-	case 'M':
-		v <<= 10; /* fall through */
-	case 'K':
-		v <<= 10;
-		end++;
-		break;
-	default:
-		break;
-	}
-	return *end ? 0 : v;
-}
-
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		TARGET_LONG,
+		{"quiet", no_argument, NULL, 'q'},
 		{"output", required_argument, NULL, 'o'},
 		{"max-size", required_argument, NULL, 'm'},
 		{"dry-run", no_argument, NULL, 'n'},
@@ -94,7 +57,7 @@ static int parse(struct options *o, int argc, char **argv)
 	};
 	int c, status;
 
-	while ((c = getopt_long(argc, argv, "+" TARGET_SHORT "o:w:v", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+" TARGET_SHORT "o:w:qv", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			o->output = optarg;
@@ -143,13 +106,16 @@ static int parse(struct options *o, int argc, char **argv)
 			o->dry_run = 1;
 			break;
 		case 'v':
-			o->verbose = 1;
-			session_verbose(1);
+			/* Once: what it costs; twice: libbpf's words, too. */
+			session_verbose(o->verbose++);
+			break;
+		case 'q':
+			o->quiet = 1;
 			break;
 		default:
 			status = target_option(&o->target, "record", c, optarg);
 			if (status)
-				return status < 0 ? usage(stderr, "record") : status;
+				return status < 0 ? bad_option("record", longs, argv) : status;
 		}
 	}
 	if ((o->min_bytes || o->pool_prefixes) && !o->probe_allocs)
@@ -231,6 +197,8 @@ static void say_result(const struct options *o, const struct recorder *r,
 	if (recorder_lost_rings(r))
 		fail("record", "%llu events found no room in the rings: try a larger --ring",
 		     (unsigned long long)recorder_lost_rings(r));
+	if (o->quiet)
+		return;
 	fprintf(stderr, "memprov: wrote %s: %llu events, lost %llu, %llu KiB\n", o->output,
 		(unsigned long long)recorder_events(r), (unsigned long long)recorder_lost(r),
 		(unsigned long long)trace_writer_bytes(w) / 1024);
@@ -302,6 +270,8 @@ static int publish(const struct options *o, struct recorder *r, struct trace_wri
 		fail("record", "%s: %s", o->output, trace_create_strerror(err));
 		return -EACCES;
 	}
+	if (o->quiet)
+		return 0;
 	say_took("the first picture", recorder_first_ns(r));
 	target_name(&o->target, who, sizeof(who));
 	fprintf(stderr, "memprov: recording %s to %s; Ctrl-C ends\n", who, o->output);
@@ -330,15 +300,17 @@ static int run(const struct options *o, struct status *s)
 		err = publish(o, r, w);
 	if (!err) {
 		published = 1;
-		s->next_ns = isatty(2) ? now_ns() + STATUS_NS : 0;
+		s->next_ns = !o->quiet && isatty(2) ? now_ns() + STATUS_NS : 0;
 		err = follow(r, s);
 	}
 	if (!err)
 		err = recorder_finish(r, o->output);
 	if (s->next_ns)
 		fputc('\n', stderr);
-	say_took("the last picture", recorder_last_ns(r));
-	say_took("naming the stacks", recorder_names_ns(r));
+	if (!o->quiet) {
+		say_took("the last picture", recorder_last_ns(r));
+		say_took("naming the stacks", recorder_names_ns(r));
+	}
 	if (!err && o->verbose)
 		say_cost(r);
 	if (!err)

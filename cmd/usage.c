@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * What memprov can be asked: the table is what help, mistakes and the page's SYNOPSIS show. */
 #define _GNU_SOURCE
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,21 +19,22 @@ static const struct {
 	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
 	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--ring SIZE]\n"
 	 "               [--user NAME] [--alloc map|uprobe] [--min-size N] [--alloc-symbols LIST]\n"
-	 "               [--strict] [--dry-run] [-v]\n"},
+	 "               [--strict] [--dry-run] [-q] [-v]\n"},
 	{"report",
-	 "memprov report [-i FILE | FILE] [--by|-s COLUMN] [--columns LIST|help]\n"
+	 "memprov report [-i FILE | FILE...] [--by|-s COLUMN] [--columns LIST|help]\n"
 	 "               [--view growth|waste|pressure|numa] [--owner auto|alloc|fault]\n"
-	 "               [--group stack|function|mapping|file|process] [--children]\n"
+	 "               [--group stack|site|function|file|mapping|process|node] [--children]\n"
+	 "               [--at TIME] [--timeline]\n"
 	 "               [--filter EXPR] [--evidence exact|inferred|sampled]\n"
-	 "               [--why ID] [--rows N] [--bytes] [-o OUT]\n"
+	 "               [--why ID|NAME] [--rows N] [--bytes] [-q] [-o OUT]\n"
 	 "               [--format table|folded|json|csv|pprof|speedscope|html]\n"},
 	{"top",
 	 "memprov top -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -i FILE | -- CMD ARG...\n"
-	 "               [--tree] [--user NAME] [--by|-s COLUMN] [-d SECS]\n"
+	 "               [--tree] [--user NAME] [--by|-s COLUMN] [--group KEY] [-d SECS]\n"
 	 "               [--batch N] [--rows N] [--bytes] [-v]\n"},
 	{"diff",
 	 "memprov diff [BASE NEW] [--by|-s COLUMN] [--owner auto|alloc|fault]\n"
-	 "               [--fail-on RULE]... [--format table|json|markdown|folded]\n"},
+	 "               [--fail-on RULE]... [--rows N] [--format table|json|markdown|folded]\n"},
 	{"mark",
 	 "memprov mark [-p RECORDER | -o FILE] TEXT\n"},
 	{"features",
@@ -85,6 +87,33 @@ int misuse(const char *verb, const char *fmt, ...)
 	return usage(stderr, verb);
 }
 
+int bad_option(const char *verb, const struct option *longs, char **argv)
+{
+	const char *names[64] = {0}, *word = optind > 0 ? argv[optind - 1] : NULL, *near = NULL;
+	size_t i;
+
+	for (i = 0; longs[i].name && i < sizeof(names) / sizeof(names[0]) - 1; i++)
+		names[i] = longs[i].name;
+	/* One that lacks its argument is among them. */
+	if (word && !strncmp(word, "--", 2))
+		near = text_nearest(word + 2, names);
+	if (near && strcmp(near, word + 2))
+		fail(verb, "did you mean --%s?", near);
+	return usage(stderr, verb);
+}
+
+int misuse_verb(const char *word)
+{
+	const char *names[NR_VERBS + 1] = {0}, *near;
+	size_t i;
+
+	for (i = 0; i < NR_VERBS; i++)
+		names[i] = verbs[i].name;
+	near = text_nearest(word, names);
+	return misuse(NULL, "no verb '%s'%s%s%s", word, near ? ": did you mean " : "",
+		      near ? near : "", near ? "?" : "");
+}
+
 int cmd_help(int argc, char **argv)
 {
 	const char *verb = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
@@ -93,7 +122,7 @@ int cmd_help(int argc, char **argv)
 	for (i = 0; verb && i < NR_VERBS && strcmp(verb, verbs[i].name); i++)
 		;
 	if (verb && i == NR_VERBS)
-		return misuse(NULL, "no verb '%s'", verb);
+		return misuse_verb(verb);
 	usage(stdout, verb);
 	if (!verb)
 		puts("memprov --version; all of it is in memprov(1)");

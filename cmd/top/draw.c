@@ -243,7 +243,7 @@ static void draw_help(int y, int height)
 		"left, right, < >   sort by the column to the left or right; 1 to 9 by its number\n"
 		"s    sort by a column, by its name\n"
 		"v    next view: usual, growth, waste, pressure, numa\n"
-		"g    next grouping: stack, function, file, mapping, process\n"
+		"g    next grouping: stack, site, function, file, mapping, process, node\n"
 		"f, /    filter rows: resident > 1M and function ~ cache; empty shows all\n"
 		"p, space    pause, and go on\n"
 		"b    plain bytes\n"

@@ -15,8 +15,6 @@
 #include "cmd/columns.h"
 #include "cmd/top/state.h"
 
-const char *const screen_groups[] = {"stack", "function", "file", "mapping", "process", NULL};
-
 /* ---- life ---- */
 
 static void choose_terminal(struct screen *s)
@@ -51,7 +49,8 @@ int screen_open(const struct out_opts *o, int by_given, struct screen **ret_s)
 		s->columns[i] = o->columns[i];
 	s->columns[i] = -1;
 	s->out.columns = s->columns;
-	s->out.group = screen_groups[0];
+	while (join_groups[s->group + 1] && strcmp(join_groups[s->group], o->group))
+		s->group++;
 	s->view = -1;
 	s->by_given = by_given;
 	s->terminal = newterm(NULL, stdout, stdin);
@@ -463,8 +462,8 @@ static enum screen_event press(struct screen *s, int key)
 		return SCREEN_NOTHING;
 	}
 	if (key == 'g') {
-		s->group = screen_groups[s->group + 1] ? s->group + 1 : 0;
-		s->out.group = screen_groups[s->group];
+		s->group = join_groups[s->group + 1] ? s->group + 1 : 0;
+		s->out.group = join_groups[s->group];
 		s->first = s->selected = 0;
 		s->selected_key[0] = 0;
 		return SCREEN_FRESH;

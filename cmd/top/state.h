@@ -32,7 +32,6 @@ struct screen {
 	char typed[TEXT_MAX], message[TEXT_MAX];
 };
 
-extern const char *const screen_groups[]; /* NULL ends */
 /* draw.c */
 void screen_draw(struct screen *s);
 /* detail.c: lines about the selected row, to be freed. */

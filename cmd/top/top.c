@@ -26,10 +26,19 @@ void top_signals(void)
 	stop_by_signal(&sa);
 }
 
-static int parse_option(struct top_options *o, int c)
+static const struct option longs[] = {
+	TARGET_LONG,
+	{"by", required_argument, NULL, 's'},
+	{"batch", required_argument, NULL, 'b'},
+	{"rows", required_argument, NULL, 'r'},
+	{"bytes", no_argument, NULL, 'B'},
+	{"group", required_argument, NULL, 'g'},
+	{NULL, 0, NULL, 0},
+};
+
+static int parse_option(struct top_options *o, int c, char **argv)
 {
 	unsigned long n;
-	char *end;
 	int status;
 
 	switch (c) {
@@ -40,10 +49,19 @@ static int parse_option(struct top_options *o, int c)
 		o->by = optarg;
 		return 0;
 	case 'd':
-		o->seconds = strtod(optarg, &end);
-		if (end != optarg && !*end && o->seconds >= 0.1 && o->seconds <= 86400)
+		o->seconds = (double)parse_duration(optarg) / 1e9;
+		if (o->seconds >= 0.1 && o->seconds <= 86400)
 			return 0;
-		return misuse("top", "-d %s: not a number of seconds from 0.1 up", optarg);
+		return misuse("top", "-d %s: not a time from 0.1 s up; try 2s or 500ms", optarg);
+	case 'g':
+		for (n = 0; join_groups[n] && strcmp(optarg, join_groups[n]); n++)
+			;
+		o->group = optarg;
+		if (join_groups[n])
+			return 0;
+		return misuse("top",
+			      "--group %s: stack, site, function, file, mapping, process or node",
+			      optarg);
 	case 'b':
 		if (!parse_count(optarg, &o->batch) && o->batch)
 			return 0;
@@ -61,24 +79,16 @@ static int parse_option(struct top_options *o, int c)
 		return 0;
 	default:
 		status = target_option(&o->target, "top", c, optarg);
-		return status < 0 ? usage(stderr, "top") : status;
+		return status < 0 ? bad_option("top", longs, argv) : status;
 	}
 }
 
 static int parse(struct top_options *o, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		TARGET_LONG,
-		{"by", required_argument, NULL, 's'},
-		{"batch", required_argument, NULL, 'b'},
-		{"rows", required_argument, NULL, 'r'},
-		{"bytes", no_argument, NULL, 'B'},
-		{NULL, 0, NULL, 0},
-	};
 	int c, status;
 
 	while ((c = getopt_long(argc, argv, "+" TARGET_SHORT "i:s:d:v", longs, NULL)) != -1) {
-		status = parse_option(o, c);
+		status = parse_option(o, c, argv);
 		if (status)
 			return status;
 	}
@@ -139,9 +149,9 @@ static int from_file(const struct top_options *o, const struct out_opts *out)
 
 int cmd_top(int argc, char **argv)
 {
-	static struct top_options o = {.seconds = 2, .rows = 40};
+	static struct top_options o = {.seconds = 2, .rows = 40, .group = "stack"};
 	int columns[COST_MAX + 2];
-	struct out_opts out = {.columns = columns, .group = "stack"};
+	struct out_opts out = {.columns = columns};
 	int status = parse(&o, argc, argv);
 
 	if (status)
@@ -149,6 +159,7 @@ int cmd_top(int argc, char **argv)
 	out.column = columns_by("top", o.by ? o.by : o.target.group ? "charged" : NULL);
 	if (out.column < 0 || columns_pick("top", NULL, out.column, columns))
 		return 1;
+	out.group = o.group;
 	out.bytes = o.bytes;
 	out.rows = o.rows;
 	o.screen = !o.batch && isatty(0) && isatty(1);

@@ -9,7 +9,7 @@
 
 struct top_options {
 	struct target target;
-	const char *input, *by;
+	const char *input, *by, *group;
 	double seconds;
 	unsigned long batch; /* tables to print, 0: until the end */
 	unsigned int rows;

@@ -79,6 +79,6 @@ void refusal_explain(int err, char *msg, size_t len)
 		snprintf(msg, len, "no memory for BPF maps: try a smaller --ring");
 	else
 		snprintf(msg, len,
-			 "cannot load or attach BPF programs: %s; -v shows libbpf's words",
+			 "cannot load or attach BPF programs: %s; -vv shows libbpf's words",
 			 strerror(-err));
 }

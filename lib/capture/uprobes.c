@@ -463,7 +463,7 @@ int uprobes_open(struct session *s, const struct uprobes_opts *o, char *msg, siz
 				    MP_CLASS_ALLOC);
 	if (err) {
 		snprintf(msg, msg_len,
-			 "cannot load the probes on allocators: %s; -v shows libbpf's words, "
+			 "cannot load the probes on allocators: %s; -vv shows libbpf's words, "
 			 "--alloc map does without",
 			 strerror(-err));
 		uprobes_free(&u);

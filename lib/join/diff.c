@@ -153,7 +153,7 @@ static int fill(struct side *s, const struct report *r, int column)
 
 /* ---- values ---- */
 
-static struct diff_value value(const struct report *r, int column, const struct cost *c)
+struct diff_value diff_value_of(const struct report *r, int column, const struct cost *c)
 {
 	struct diff_value v = {.known = c->known};
 	double per = 1, exact = (double)c->exact;
@@ -175,7 +175,7 @@ static struct diff_value value(const struct report *r, int column, const struct 
 
 struct diff_value diff_sum(const struct report *r, int column)
 {
-	return value(r, column, &r->total[column]);
+	return diff_value_of(r, column, &r->total[column]);
 }
 
 static int is_same(const struct diff_row *row)
@@ -194,9 +194,9 @@ static void emit(struct diff *d, enum diff_match match, const struct group *b,
 	row->match = match;
 	row->row = n ? n->row : b->row;
 	if (b)
-		row->base = value(d->base, d->column, &b->cost);
+		row->base = diff_value_of(d->base, d->column, &b->cost);
 	if (n)
-		row->next = value(d->next, d->column, &n->cost);
+		row->next = diff_value_of(d->next, d->column, &n->cost);
 	if (!row->base.known && !row->next.known)
 		return;
 	known = b ? row->base.known : diff_sum(d->base, d->column).known;
@@ -324,110 +324,12 @@ void diff_free(struct diff **d)
 	*d = NULL;
 }
 
-/* ---- rules ---- */
-
-static int reason_in(const struct report *r, const char *which, int column, char *buf, size_t len)
+const char *diff_owners(const struct diff *d)
 {
-	const struct cost_column *c = &cost_columns[column];
-
-	if (c->kind == COST_STOCK && !r->has_walk)
-		return snprintf(buf, len, "%s has no picture: stocks are unknown", which);
-	if (cost_absent(r, (enum cost_id)column))
-		return snprintf(buf, len, "%s: %s", which, cost_absent(r, (enum cost_id)column));
-	if (!r->total[column].known)
-		return snprintf(buf, len, "%s has no evidence of %s", which, c->name);
-	if (c->kind == COST_FLOW && !r->duration_ns)
-		return snprintf(buf, len, "%s has no duration", which);
-	if (r->lost)
-		return snprintf(buf, len, "%s lost %llu events", which,
-				(unsigned long long)r->lost);
-	if (r->truncated)
-		return snprintf(buf, len, "%s is cut short: its recorder was killed", which);
-	return 0;
-}
-
-const char *diff_reason(const struct diff *d, int column, char *buf, size_t len)
-{
-	buf[0] = 0;
-	if (!reason_in(d->base, "base", column, buf, len))
-		reason_in(d->next, "new", column, buf, len);
-	return buf;
-}
-
-double unit_factor(const char *suffix, const char *unit)
-{
-	static const struct {
-		const char *unit, *suffix;
-		double factor;
-	} all[] = {
-		{"B", "B", 1},
-		{"B", "K", 1024},
-		{"B", "KiB", 1024},
-		{"B", "M", 1048576},
-		{"B", "MiB", 1048576},
-		{"B", "G", 1073741824},
-		{"B", "GiB", 1073741824},
-		{"B", "T", 1099511627776},
-		{"B", "TiB", 1099511627776},
-		{"ns", "ns", 1},
-		{"ns", "us", 1e3},
-		{"ns", "ms", 1e6},
-		{"ns", "s", 1e9},
-	};
-	size_t i;
-
-	if (!*suffix)
-		return 1;
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(all[i].unit, unit) && !strcmp(all[i].suffix, suffix))
-			return all[i].factor;
-	return 0;
-}
-
-int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_near)
-{
-	const char *op = strstr(text, ">+"), *number = op ? op + 2 : NULL;
-	char name[32], *end;
-	size_t len = op ? (size_t)(op - text) : 0;
-	double f;
-
-	/* strtod alone would take spaces, signs, hex, inf and nan. */
-	if (!len || len >= sizeof(name) || !strspn(number, "0123456789") || strpbrk(number, "xXpP"))
-		return -EINVAL;
-	memset(ret, 0, sizeof(*ret));
-	ret->text = text;
-	ret->amount = strtod(number, &end);
-	ret->percent = !strcmp(end, "%");
-	memcpy(name, text, len);
-	name[len] = 0;
-	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")])
-		return -EINVAL;
-	ret->column = cost_find(name, ret_near);
-	if (ret->column < 0)
-		return -ENOENT;
-	f = ret->percent ? 1 : unit_factor(end, cost_columns[ret->column].unit);
-	ret->amount *= f;
-	return f > 0 ? 0 : -EINVAL;
-}
-
-void diff_judge(const struct diff *d, struct diff_rule *rule)
-{
-	double base, growth;
-
-	rule->base = diff_sum(d->base, rule->column);
-	rule->next = diff_sum(d->next, rule->column);
-	rule->verdict = DIFF_UNDECIDED;
-	if (*diff_reason(d, rule->column, rule->reason, sizeof(rule->reason)))
-		return;
-	base = diff_total(&rule->base);
-	growth = diff_total(&rule->next) - base;
-	if (rule->percent && base < 0) {
-		snprintf(rule->reason, sizeof(rule->reason), "base is negative: no percentage");
-		return;
-	}
-	/* From nothing, any growth is more than any percentage. */
-	if (growth > (rule->percent ? base * rule->amount / 100 : rule->amount))
-		rule->verdict = DIFF_FAILED;
-	else
-		rule->verdict = DIFF_PASSED;
+	if (!d->base->no_alloc != !d->next->no_alloc)
+		return d->base->no_alloc ? "new has the owners of allocations, base of mappings"
+					 : "base has the owners of allocations, new of mappings";
+	if (!d->base->no_map != !d->next->no_map)
+		return d->base->no_map ? "base saw no mapping calls" : "new saw no mapping calls";
+	return NULL;
 }

@@ -33,6 +33,7 @@ enum diff_verdict { DIFF_PASSED, DIFF_FAILED, DIFF_UNDECIDED };
 
 struct diff_rule {
 	const char *text;
+	size_t site_len; /* of the owner's name, which text begins with; 0: the total */
 	int column, percent;
 	double amount;
 	/* diff_judge: */
@@ -58,7 +59,12 @@ void diff_free(struct diff **d);
 struct diff_value diff_sum(const struct report *r, int column);
 /* Why a column of the two cannot be judged; "" when it can. Returns buf. */
 const char *diff_reason(const struct diff *d, int column, char *buf, size_t len);
-/* "COLUMN>+N%" or "COLUMN>+SIZE". -EINVAL malformed, -ENOENT no such column: then *ret_near. */
+/* A cost as it is compared. */
+struct diff_value diff_value_of(const struct report *r, int column, const struct cost *c);
+/* Owners were told by other means: their rows do not match, totals do. NULL: by the same. */
+const char *diff_owners(const struct diff *d);
+/* "[OWNER:]COLUMN>+N%" or "[OWNER:]COLUMN>+SIZE". -EINVAL malformed, -ENOENT no such column: then
+ * *ret_near. */
 int diff_rule_parse(const char *text, struct diff_rule *ret, const char **ret_near);
 /* Factor of a suffix (K, MiB, ms) in a unit of cost_columns, 0 when it has no such suffix. */
 double unit_factor(const char *suffix, const char *unit);
@@ -72,6 +78,8 @@ int out_diff_markdown(FILE *f, const struct diff *d, unsigned int rows);
 /* STACK BASE NEW, also of what did not change, for a differential flame graph. -ENODATA: the column
  * does not add up. */
 int out_diff_folded(FILE *f, const struct diff *d);
+/* One of the two, in a line: where, who, how long, until when. */
+void out_side(FILE *f, const struct report *r);
 /* A number of a column in words; flows are per second. Returns buf. */
 const char *diff_amount(char *buf, size_t len, int column, int known, double v, int sign);
 

@@ -12,10 +12,10 @@
 
 #define DEPTH_MAX 64
 
-enum field { F_KIND, F_NAME, F_PROCESS, F_PID, F_ID, F_FUNCTION, F_FILE, F_MAX };
+enum field { F_KIND, F_NAME, F_PROCESS, F_PID, F_ID, F_FUNCTION, F_FILE, F_HOST, F_MAX };
 
 static const char *const fields[F_MAX] = {"kind", "name",     "process", "pid",
-					  "id",	  "function", "file"};
+					  "id",	  "function", "file",	 "host"};
 
 /* The longer ones first. */
 enum op { OP_NE, OP_NOT_LIKE, OP_LE, OP_GE, OP_LT, OP_GT, OP_EQ, OP_LIKE, OP_MAX };
@@ -297,6 +297,8 @@ static int has_text(const struct filter *f, const struct row *row)
 	case F_PID:
 		snprintf(pid, sizeof(pid), "%u", row->pid);
 		return row->pid && is(f, pid);
+	case F_HOST:
+		return is(f, row->host);
 	case F_ID:
 		return is(f, row->id);
 	case F_FILE:

@@ -2,7 +2,7 @@
  * Which rows are asked for.
  *   EXPR  = TEST | not EXPR | EXPR and EXPR | EXPR or EXPR | ( EXPR )
  *   TEST  = FIELD = TEXT, FIELD != TEXT, FIELD ~ REGEX, FIELD !~ REGEX, COLUMN < SIZE, <=, >, >=,
- * =, != FIELD = kind, name, process, pid, id, function (any of the stack), file (any of the
+ * =, != FIELD = kind, name, process, pid, host, id, function (any of the stack), file (any of the
  * stack's) */
 #ifndef MP_JOIN_FILTER_H
 #define MP_JOIN_FILTER_H

@@ -115,11 +115,13 @@ const char *row_unwound_end(const struct row *row)
 
 /* ---- groups ---- */
 
-enum grouping { BY_STACK, BY_PROCESS, BY_FUNCTION, BY_FILE, BY_MAPPING };
+enum grouping { BY_STACK, BY_SITE, BY_FUNCTION, BY_FILE, BY_MAPPING, BY_PROCESS, BY_NODE };
 
-static const char *const groupings[] = {
-	[BY_STACK] = "stack", [BY_PROCESS] = "process", [BY_FUNCTION] = "function",
-	[BY_FILE] = "file",   [BY_MAPPING] = "mapping",
+const char *const join_groups[] = {
+	[BY_STACK] = "stack",	    [BY_SITE] = "site",
+	[BY_FUNCTION] = "function", [BY_FILE] = "file",
+	[BY_MAPPING] = "mapping",   [BY_PROCESS] = "process",
+	[BY_NODE] = "node",	    NULL,
 };
 
 /* Code without a name is told by the file it is in. */
@@ -158,6 +160,8 @@ static const char *group_key(const struct row *row, enum grouping by)
 
 static int same_process(const struct row *a, const struct row *b)
 {
+	if (a->host != b->host && (!a->host || !b->host || strcmp(a->host, b->host)))
+		return 0;
 	return a->pid == b->pid && (a->pid || a->space == b->space);
 }
 
@@ -180,21 +184,27 @@ static u64 group_hash(const struct row *row, enum grouping by)
 	return h ^ h >> 32;
 }
 
+static void sum_up(struct cost *into, const struct cost *c)
+{
+	into->exact += c->exact;
+	into->inferred += c->inferred;
+	into->sampled += c->sampled;
+	into->counted += c->counted;
+	into->hi += c->hi;
+	into->known |= c->known;
+	into->open |= c->open;
+}
+
 static void merge(struct row *into, struct row *from)
 {
 	int i;
 
-	for (i = 0; i < COST_MAX; i++) {
-		into->cost[i].exact += from->cost[i].exact;
-		into->cost[i].inferred += from->cost[i].inferred;
-		into->cost[i].sampled += from->cost[i].sampled;
-		into->cost[i].counted += from->cost[i].counted;
-		into->cost[i].hi += from->cost[i].hi;
-		into->cost[i].known |= from->cost[i].known;
-		into->cost[i].open |= from->cost[i].open;
-	}
+	for (i = 0; i < COST_MAX; i++)
+		sum_up(&into->cost[i], &from->cost[i]);
 	into->generations += from->generations;
 	into->multi = 0;
+	if (into->host != from->host)
+		into->host = NULL;
 	if (into->ino != from->ino || into->dev != from->dev)
 		into->ino = into->dev = 0;
 	if (!same_process(into, from))
@@ -209,7 +219,7 @@ static void name_group(struct row *row, enum grouping by)
 
 	if (by == BY_STACK)
 		return;
-	row->called = by == BY_FUNCTION && !row->name && row_function(row);
+	row->called |= by == BY_FUNCTION && !row->name && row_function(row);
 	row->name = group_key(row, by);
 	row->evidence = NULL;
 	row->nr_frames = 0;
@@ -219,7 +229,7 @@ static void name_group(struct row *row, enum grouping by)
 		row->pid = 0;
 		row->comm = NULL;
 	}
-	h = hash_text(HASH_SEED, groupings[by]);
+	h = hash_text(HASH_SEED, join_groups[by]);
 	h = hash_text(h, origin_kind_names[row->kind]);
 	h = hash_text(h, row->name);
 	snprintf(row->id, sizeof(row->id), "%016llx", (unsigned long long)h);
@@ -254,18 +264,77 @@ static int merge_all(struct report *r, enum grouping by)
 	return 0;
 }
 
+/* The place in the program: where in its own function it called what got the memory. */
+static int name_site(struct report *r, struct row *row)
+{
+	const struct frame *own = row_own_frame(row);
+	const char *name = row_function(row);
+
+	if (row->name || !own)
+		return 0;
+	row->name = own->line ? report_text(r, "%s %s:%u", name ? name : "[unknown]",
+					    own->file ? own->file : "?", own->line)
+			      : report_text(r, "%s %s+0x%llx", name ? name : "[unknown]",
+					    own->module ? own->module : "?",
+					    (unsigned long long)own->offset);
+	row->called = 1;
+	return row->name ? 0 : -ENOMEM;
+}
+
+/* Rows of nodes instead: of each node what is resident there, which is all that is known. */
+static int rows_of_nodes(struct report *r)
+{
+	struct row *rows = calloc(MP_NODE_COLUMNS, sizeof(*rows));
+	size_t i, nr = 0;
+	u32 n;
+
+	if (!rows)
+		return -ENOMEM;
+	for (n = 0; n < MP_NODE_COLUMNS; n++) {
+		struct row *row = &rows[nr];
+		struct cost *c = &row->cost[COST_NODE0 + n];
+
+		for (i = 0; i < r->nr_rows; i++)
+			sum_up(c, &r->rows[i].cost[COST_NODE0 + n]);
+		if (!c->known || !(cost_value(c) || cost_hi(c))) {
+			memset(c, 0, sizeof(*c));
+			continue;
+		}
+		row->kind = ORIGIN_NODE;
+		row->several = 1;
+		row->name = report_text(r, "node %u", n);
+		snprintf(row->id, sizeof(row->id), "node%u", n);
+		row->cost[COST_RESIDENT] = *c;
+		nr++;
+		if (!row->name) {
+			free(rows);
+			return -ENOMEM;
+		}
+	}
+	for (i = 0; i < r->nr_rows; i++)
+		free(r->rows[i].frames);
+	free(r->rows);
+	r->rows = rows;
+	r->nr_rows = nr;
+	return 0;
+}
+
 int join_group(struct report *r, const char *group)
 {
 	unsigned int by;
 	size_t i;
-	int err;
+	int err = 0;
 
-	for (by = 0; by < sizeof(groupings) / sizeof(groupings[0]); by++)
-		if (!strcmp(group, groupings[by]))
-			break;
-	if (by == sizeof(groupings) / sizeof(groupings[0]))
+	for (by = 0; join_groups[by] && strcmp(group, join_groups[by]); by++)
+		;
+	if (!join_groups[by])
 		return -EINVAL;
-	err = merge_all(r, (enum grouping)by);
+	if (by == BY_NODE)
+		return rows_of_nodes(r);
+	for (i = 0; i < r->nr_rows && !err && by == BY_SITE; i++)
+		err = name_site(r, &r->rows[i]);
+	if (!err)
+		err = merge_all(r, (enum grouping)by);
 	for (i = 0; i < r->nr_rows && !err; i++)
 		name_group(&r->rows[i], (enum grouping)by);
 	return err;
@@ -277,7 +346,8 @@ int join_is_many(const struct report *r)
 	size_t i;
 
 	for (i = 0; i < r->nr_rows; i++) {
-		if (r->rows[i].several || (pid && r->rows[i].pid && r->rows[i].pid != pid))
+		if (r->rows[i].several || r->nr_parts > 1 ||
+		    (pid && r->rows[i].pid && r->rows[i].pid != pid))
 			return 1;
 		pid = r->rows[i].pid ? r->rows[i].pid : pid;
 	}
@@ -307,7 +377,9 @@ static int by_cost(const void *a, const void *b, void *column)
 	c = strcmp(sort_name(x), sort_name(y));
 	if (!c)
 		c = strcmp(x->id, y->id);
-	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
+	if (!c)
+		c = (x->pid > y->pid) - (x->pid < y->pid);
+	return c || !x->host || !y->host ? c : strcmp(x->host, y->host);
 }
 
 void join_sort(struct report *r, int column)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "lib/join/replay.h"
+#include "lib/text/text.h"
 
 const struct cost_column cost_columns[COST_MAX] = {
 #define STOCK COST_STOCK
@@ -32,6 +33,7 @@ const char *const origin_kind_names[ORIGIN_KINDS] = {
 	[ORIGIN_PREEXISTING] = "preexisting",
 	[ORIGIN_UNATTRIBUTED] = "unattributed",
 	[ORIGIN_PROCESS] = "process",
+	[ORIGIN_NODE] = "node",
 };
 
 const char *const mem_class_names[CLASS_MAX] = {
@@ -53,32 +55,6 @@ const char *const check_status_names[] = {
 	[CHECK_UNJUDGED] = "unjudged",
 };
 
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int row[32], i, j, n = (unsigned int)strlen(b);
-
-	if (n > 31)
-		return 99;
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (i = 1; *a; a++, i++) {
-		unsigned int diag = row[0];
-
-		row[0] = i;
-		for (j = 1; j <= n; j++) {
-			unsigned int best = diag + (*a != b[j - 1]);
-
-			diag = row[j];
-			if (diag + 1 < best)
-				best = diag + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
 int cost_find(const char *name, const char **ret_near)
 {
 	unsigned int best = 99, d;
@@ -87,7 +63,7 @@ int cost_find(const char *name, const char **ret_near)
 	for (i = 0; i < COST_MAX; i++) {
 		if (!strcmp(name, cost_columns[i].name))
 			return i;
-		d = distance(name, cost_columns[i].name);
+		d = text_distance(name, cost_columns[i].name);
 		if (d < best) {
 			best = d;
 			*ret_near = cost_columns[i].name;

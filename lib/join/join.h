@@ -76,6 +76,7 @@ enum origin_kind {
 	ORIGIN_PREEXISTING,
 	ORIGIN_UNATTRIBUTED,
 	ORIGIN_PROCESS, /* only of a row that is all of a process */
+	ORIGIN_NODE, /* only of a row that is all of a NUMA node */
 	ORIGIN_KINDS
 };
 extern const char *const origin_kind_names[ORIGIN_KINDS];
@@ -110,6 +111,7 @@ struct row {
 	const char *evidence; /* what made it of its class, NULL: it is not classed by shape */
 	u32 pid, space;
 	const char *comm;
+	const char *host; /* of several recordings: whose; NULL: there is one, or all have a part */
 	int called; /* name is a function's */
 	int several; /* processes have a part in it: no pid, no comm */
 	u64 stack;
@@ -158,10 +160,16 @@ struct report {
 	struct row *rows;
 	size_t nr_rows;
 	char *names; /* of rows that share one, made to differ */
+	char **texts; /* made for rows, by report_text() */
+	size_t nr_texts;
+	struct report **parts; /* of several recordings, in the order they were named; else NULL */
+	size_t nr_parts;
 	struct cost total[COST_MAX];
 	struct check check[COST_MAX];
 	u64 start_realtime, duration_ns, picture_age_ns;
+	u64 at_ns; /* as of this time, before the end; 0: the end */
 	const char *host, *kernel, *arch;
+	const char *label; /* of one of several: its host, or more; what rows call host */
 	struct {
 		u32 pid;
 		const char *comm;
@@ -208,10 +216,31 @@ static inline int report_complete(const struct report *r)
 int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r);
 /* Read a trace and join it. 0 or -errno as trace_reader_open and trace_reader_next. */
 int join_file(const char *path, enum owner_mode owner, struct report **ret_r);
+/* The same as of so long after the start: what came later is not looked at. -ERANGE: it did not
+ * last so long; then *ret_duration. */
+int join_file_at(const char *path, enum owner_mode owner, u64 at_ns, struct report **ret_r,
+		 u64 *ret_duration);
 
-/* group.c: merge rows that look alike under a grouping: "stack", "function", "mapping", "file",
- * "process". -EINVAL. Afterwards no two rows have the same id and pid. */
+/* What a recording had at some time. */
+struct moment {
+	u64 time_ns; /* since its start */
+	u64 picture_ns; /* when the picture was taken that the stocks are of, 0 none yet */
+	struct cost total[COST_MAX];
+};
+/* At most n moments at equal distances, the last one at its end, to be freed. */
+int join_timeline(const char *path, enum owner_mode owner, size_t n, struct moment **ret_all,
+		  size_t *ret_n);
+
+/* merge.c: several recordings as one, with host labels; takes the parts, also on failure. */
+int join_merge(struct report **parts, size_t nr, const char *const *paths, struct report **ret_r);
+/* A text that lives as long as the report; NULL without memory. */
+const char *report_text(struct report *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* group.c: merge rows that look alike under a grouping. -EINVAL: there is no such grouping.
+ * Afterwards no two rows have the same id and pid (and host). */
 int join_group(struct report *r, const char *group);
+extern const char *const join_groups[]; /* NULL ends */
 /* Largest first; then by resident, then by name. */
 void join_sort(struct report *r, int column);
 /* More than one process has rows. */

@@ -321,7 +321,8 @@ static void forget_picture(struct replay *p)
 
 /* ---- steps ---- */
 
-static int run(struct replay *p, size_t n)
+/* Of what is left for the stream, all up to this number. */
+static int run(struct replay *p, size_t n, u64 seq)
 {
 	u32 final = last_walk(p, n), current = 0;
 	size_t i;
@@ -366,23 +367,41 @@ static int run(struct replay *p, size_t n)
 			err = walk_finish(p, rec, w->id == final);
 	}
 	if (!err)
-		err = stream_until(p, ~0ull);
+		err = stream_until(p, seq);
 	alloc_release(p);
 	return err ? err : p->err;
+}
+
+/* How many of the pending records come up to seq, and until_ns: a picture has the number of the
+ * event before it, however much later it was taken. One that was not finished then is left out. */
+static size_t step_end(const struct replay *p, u64 *seq)
+{
+	const struct store *s = &p->pending;
+	size_t n = s->nr, i, open = 0;
+
+	while (n && (s->items[n - 1].seq > *seq ||
+		     (p->until_ns && replay_rec(p, n - 1)->time_ns > p->until_ns)))
+		n--;
+	for (i = 0; i < n && p->until_ns; i++)
+		if (replay_rec(p, i)->type == MP_EV_WALK)
+			open = trace_body(replay_rec(p, i), walk)->end ? 0 : i + 1;
+	if (!open)
+		return n;
+	*seq = s->items[open - 1].seq;
+	return open - 1;
 }
 
 int replay_step(struct replay *p, u64 seq)
 {
 	struct store *s = &p->pending;
-	size_t n = s->nr;
 	int err = order_items(&s->items, s->nr, &s->cap);
+	size_t n;
 
 	if (err)
 		return err;
-	while (n && s->items[n - 1].seq > seq)
-		n--;
-	p->open = seq != ~0ull;
-	err = run(p, n);
+	p->open = seq != ~0ull && !p->cut;
+	n = step_end(p, &seq);
+	err = run(p, n, seq);
 	if (!err)
 		err = memcg_rows(p);
 	p->applied = seq;
@@ -554,47 +573,6 @@ void replay_free(struct replay **pp)
 	*pp = NULL;
 }
 
-static const char *text_of(const void *reader, u32 id)
-{
-	return trace_reader_string(reader, id);
-}
-
-int join_trace(struct trace_reader *reader, enum owner_mode owner, struct report **ret_r)
-{
-	struct replay *p = NULL;
-	const struct mp_hdr *rec;
-	int n = 0, err = replay_new(owner, text_of, reader, &p);
-
-	trace_reader_leave_out(reader, MP_EV_FAULT);
-	while (!err && (n = trace_reader_next(reader, &rec)) > 0)
-		err = replay_feed(p, rec);
-	if (!err)
-		err = n < 0 ? n : trace_reader_again(reader);
-	if (!err) {
-		p->stream.reader = reader;
-		p->stream.floor = trace_reader_floor(reader);
-		err = replay_step(p, ~0ull);
-	}
-	if (!err)
-		err = replay_report(p, ret_r);
-	replay_free(&p);
-	if (err) {
-		trace_reader_close(&reader);
-		return err;
-	}
-	(*ret_r)->truncated = trace_reader_truncated(reader);
-	(*ret_r)->reader = reader;
-	return 0;
-}
-
-int join_file(const char *path, enum owner_mode owner, struct report **ret_r)
-{
-	struct trace_reader *reader = NULL;
-	int err = trace_reader_open(path, &reader);
-
-	return err ? err : join_trace(reader, owner, ret_r);
-}
-
 void join_free(struct report **r)
 {
 	size_t i;
@@ -605,6 +583,12 @@ void join_free(struct report **r)
 		free((*r)->rows[i].frames);
 	free((*r)->rows);
 	free((*r)->names);
+	for (i = 0; i < (*r)->nr_texts; i++)
+		free((*r)->texts[i]);
+	free((*r)->texts);
+	for (i = 0; i < (*r)->nr_parts; i++)
+		join_free(&(*r)->parts[i]);
+	free((*r)->parts);
 	free((*r)->targets);
 	free((*r)->marks);
 	memcg_free(&(*r)->memcg);

@@ -170,6 +170,8 @@ struct replay {
 	struct stream stream;
 	struct name_index names;
 	u64 applied; /* every record up to this number was */
+	int cut; /* nothing comes behind the step, as when the recorder was killed there */
+	u64 until_ns; /* a step leaves what came later; 0: it goes by numbers alone */
 	int open; /* more may come */
 	struct origin *origins; /* index is the ledger's origin number; 0 unused */
 	u32 nr_origins, cap_origins;

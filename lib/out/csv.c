@@ -58,7 +58,7 @@ static int stack(FILE *f, const struct row *row)
 	return err;
 }
 
-static int row_text(FILE *f, const struct row *row, const int *columns)
+static int row_text(FILE *f, const struct row *row, const int *columns, int hosts)
 {
 	int err;
 
@@ -71,6 +71,10 @@ static int row_text(FILE *f, const struct row *row, const int *columns)
 	if (row->pid)
 		fprintf(f, "%u", row->pid);
 	fputc(',', f);
+	if (hosts && !err) {
+		err = field(f, row->host);
+		fputc(',', f);
+	}
 	if (!err)
 		err = stack(f, row);
 	for (; *columns >= 0; columns++) {
@@ -89,13 +93,13 @@ int out_csv(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	const int *c;
 	size_t i;
-	int err = 0;
+	int err = 0, hosts = r->nr_parts > 0;
 
-	fputs("id,kind,name,process,pid,stack", f);
+	fprintf(f, "id,kind,name,process,pid,%sstack", hosts ? "host," : "");
 	for (c = o->columns; *c >= 0; c++)
 		fprintf(f, ",%s,%s grade", cost_columns[*c].name, cost_columns[*c].name);
 	fputc('\n', f);
-	for (i = 0; i < r->nr_rows && !err; i++)
-		err = row_text(f, &r->rows[i], o->columns);
+	for (i = 0; i < r->nr_rows && !err && !(o->rows && i == o->rows); i++)
+		err = row_text(f, &r->rows[i], o->columns, hosts);
 	return err;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include "lib/join/diff.h"
 #include "lib/out/out.h"
+#include "lib/text/text.h"
 
 /* ---- JSON ---- */
 
@@ -67,7 +68,9 @@ static void rules_json(const struct diff *d, json_t *failed, json_t *undecided)
 
 		json_object_set_new(j, "rule", json_text(r->text));
 		if (r->verdict == DIFF_FAILED) {
-			json_object_set_new(j, "row", json_null());
+			json_object_set_new(j, "row",
+					    r->site_len ? json_stringn(r->text, r->site_len)
+							: json_null());
 			json_object_set_new(j, "base", value(r->column, &r->base));
 			json_object_set_new(j, "new", value(r->column, &r->next));
 			json_array_append(failed, j);
@@ -77,6 +80,25 @@ static void rules_json(const struct diff *d, json_t *failed, json_t *undecided)
 		}
 		json_decref(j);
 	}
+}
+
+static json_t *side_json(const struct report *r)
+{
+	json_t *j = json_object(), *targets = json_array(), *t;
+	size_t i;
+
+	json_object_set_new(j, "host", json_text(r->host));
+	json_object_set_new(j, "kernel", json_text(r->kernel));
+	json_object_set_new(j, "start", json_integer((json_int_t)r->start_realtime));
+	json_object_set_new(j, "duration_ns", json_integer((json_int_t)r->duration_ns));
+	json_object_set_new(j, "lost", json_integer((json_int_t)r->lost));
+	for (i = 0; i < r->nr_targets; i++) {
+		t = json_pack("{s:i}", "pid", (int)r->targets[i].pid);
+		json_object_set_new(t, "comm", json_text(r->targets[i].comm));
+		json_array_append_new(targets, t);
+	}
+	json_object_set_new(j, "targets", targets);
+	return j;
 }
 
 int out_diff_json(FILE *f, const struct diff *d)
@@ -91,6 +113,9 @@ int out_diff_json(FILE *f, const struct diff *d)
 	rules_json(d, failed, undecided);
 	json_object_set_new(root, "schema", json_string("memprov-diff/1"));
 	json_object_set_new(root, "by", json_string(cost_columns[d->column].name));
+	json_object_set_new(root, "base", side_json(d->base));
+	json_object_set_new(root, "new", side_json(d->next));
+	json_object_set_new(root, "owners", json_text(diff_owners(d)));
 	json_object_set_new(root, "rows", rows);
 	json_object_set_new(root, "comparable", comparable(d));
 	json_object_set_new(root, "failed", failed);
@@ -128,6 +153,15 @@ const char *diff_amount(char *buf, size_t len, int column, int known, double v, 
 	else
 		snprintf(buf, len, "%s%.*f%s%s", plus, whole ? 0 : 2, v, unit, per);
 	return buf;
+}
+
+void out_side(FILE *f, const struct report *r)
+{
+	text_put(f, r->host);
+	fputs(", ", f);
+	out_targets(f, r, 1);
+	fputs(", Linux ", f);
+	text_put(f, r->kernel);
 }
 
 static void cell(FILE *f, int column, int known, double v, int sign)
@@ -177,13 +211,25 @@ static void rules_text(FILE *f, const struct diff *d)
 	}
 }
 
+static void side_text(FILE *f, const char *which, const struct report *r)
+{
+	fputs(which, f);
+	out_side(f, r);
+	fputc('\n', f);
+}
+
 int out_diff_table(FILE *f, const struct diff *d, unsigned int rows)
 {
 	size_t i, n = rows && rows < d->nr_rows ? rows : d->nr_rows;
 	char buf[96];
 
-	fprintf(f, "%s, base %.1f s, new %.1f s\n", cost_columns[d->column].name,
-		(double)d->base->duration_ns / 1e9, (double)d->next->duration_ns / 1e9);
+	fprintf(f, "%s%s\n", cost_columns[d->column].name,
+		cost_columns[d->column].kind == COST_FLOW ? ", per second of each recording" : "");
+	side_text(f, "  base: ", d->base);
+	side_text(f, "  new:  ", d->next);
+	if (diff_owners(d))
+		fprintf(f, "  owners differ by how they were told: %s; totals compare\n",
+			diff_owners(d));
 	if (*diff_reason(d, d->column, buf, sizeof(buf)))
 		fprintf(f, "  not comparable: %s\n", buf);
 	fprintf(f, "%16s %16s%16s  %-8s  %s\n", "DELTA", "BASE", "NEW", "MATCH", "OWNER");

@@ -24,7 +24,8 @@ static int step(void *ctx, const char *name, const struct frame *frame)
 int out_folded(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	int many = join_is_many(r);
-	size_t i;
+	size_t i, shown = 0;
+	s64 rest = 0;
 
 	for (i = 0; i < r->nr_rows; i++) {
 		s64 v = cost_value(&r->rows[i].cost[o->column]);
@@ -32,9 +33,16 @@ int out_folded(FILE *f, const struct report *r, const struct out_opts *o)
 
 		if (!r->rows[i].cost[o->column].known || v <= 0)
 			continue;
+		if (o->rows && shown++ >= o->rows) {
+			rest += v;
+			continue;
+		}
 		out_path(&r->rows[i], many, step, &l);
 		fprintf(f, " %lld\n", (long long)v);
 	}
+	/* The width stays the whole. */
+	if (rest)
+		fprintf(f, "[other rows] %lld\n", (long long)rest);
 	return 0;
 }
 

@@ -143,6 +143,8 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "arch", json_text(r->arch));
 	json_object_set_new(j, "start", json_integer((json_int_t)r->start_realtime));
 	json_object_set_new(j, "duration_ns", json_integer((json_int_t)r->duration_ns));
+	json_object_set_new(j, "at_ns",
+			    r->at_ns ? json_integer((json_int_t)r->at_ns) : json_null());
 	json_object_set_new(j, "complete", json_boolean(report_complete(r)));
 	json_object_set_new(j, "truncated", json_boolean(r->truncated));
 	json_object_set_new(j, "targets", targets);
@@ -201,6 +203,8 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(origin, "pid",
 			    row->pid ? json_integer((json_int_t)row->pid) : json_null());
 	json_object_set_new(origin, "comm", json_text(row->comm));
+	if (row->host)
+		json_object_set_new(origin, "host", json_text(row->host));
 	if (row->ino) {
 		snprintf(addr, sizeof(addr), "%u:%u", row->dev >> 20, row->dev & 0xfffff);
 		json_object_set_new(origin, "device", json_text(addr));
@@ -214,6 +218,22 @@ static json_t *row_json(const struct row *row)
 	return json_pack("{s:s, s:o, s:o}", "id", row->id, "origin", origin, "costs", costs);
 }
 
+/* Each with its own sums compared: of several there is no kernel's figure. */
+static json_t *recordings(const struct report *r)
+{
+	json_t *all = json_array(), *j;
+	size_t i;
+
+	for (i = 0; i < (r->nr_parts ? r->nr_parts : 1); i++) {
+		const struct report *part = r->nr_parts ? r->parts[i] : r;
+
+		j = recording(part);
+		json_object_set_new(j, "check", checks(part));
+		json_array_append_new(all, j);
+	}
+	return all;
+}
+
 int out_json(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	json_t *root = json_object(), *rows = json_array(), *totals = json_object(),
@@ -225,16 +245,17 @@ int out_json(FILE *f, const struct report *r, const struct out_opts *o)
 		json_object_set_new(totals, cost_columns[c].name, value(&r->total[c]));
 	for (c = 0; c < CLASS_MAX; c++)
 		json_object_set_new(classes, mem_class_names[c], value(&r->classes[c]));
-	for (i = 0; i < r->nr_rows; i++)
+	for (i = 0; i < r->nr_rows && !(o->rows && i == o->rows); i++)
 		json_array_append_new(rows, row_json(&r->rows[i]));
 	json_object_set_new(root, "schema", json_string("memprov-report/1"));
 	json_object_set_new(root, "query",
-			    json_pack("{s:s, s:s, s:s?, s:s?}", "by", cost_columns[o->column].name,
-				      "group", o->group, "filter", o->filter, "evidence",
-				      o->evidence));
+			    json_pack("{s:s, s:s, s:s?, s:s?, s:I}", "by",
+				      cost_columns[o->column].name, "group", o->group, "filter",
+				      o->filter, "evidence", o->evidence, "rows",
+				      (json_int_t)o->rows));
 	json_object_set_new(root, "columns", columns(r));
-	json_object_set_new(root, "recording", recording(r));
-	json_object_set_new(root, "recordings", json_pack("[o]", recording(r)));
+	json_object_set_new(root, "recording", recording(r->nr_parts ? r->parts[0] : r));
+	json_object_set_new(root, "recordings", recordings(r));
 	json_object_set_new(root, "check", checks(r));
 	json_object_set_new(root, "totals", totals);
 	json_object_set_new(root, "classes", classes);

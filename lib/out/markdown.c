@@ -71,6 +71,26 @@ static void rules(FILE *f, const struct diff *d)
 		fputc('\n', f);
 }
 
+static int side(FILE *f, const char *which, const struct report *r)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *line = open_memstream(&text, &len);
+
+	if (!line)
+		return -ENOMEM;
+	out_side(line, r);
+	if (fclose(line)) {
+		free(text);
+		return -ENOMEM;
+	}
+	fprintf(f, "- %s: ", which);
+	code(f, text);
+	fputc('\n', f);
+	free(text);
+	return 0;
+}
+
 int out_diff_markdown(FILE *f, const struct diff *d, unsigned int rows)
 {
 	struct diff_value b = diff_sum(d->base, d->column), n = diff_sum(d->next, d->column);
@@ -78,9 +98,16 @@ int out_diff_markdown(FILE *f, const struct diff *d, unsigned int rows)
 	char reason[96];
 	int err = 0;
 
-	fprintf(f, "### memprov: %s, base %.1f s, new %.1f s\n\n", cost_columns[d->column].name,
-		(double)d->base->duration_ns / 1e9, (double)d->next->duration_ns / 1e9);
+	fprintf(f, "### memprov: %s%s\n\n", cost_columns[d->column].name,
+		cost_columns[d->column].kind == COST_FLOW ? ", per second of each recording" : "");
+	err = side(f, "base", d->base);
+	if (!err)
+		err = side(f, "new", d->next);
+	fputc('\n', f);
 	rules(f, d);
+	if (diff_owners(d))
+		fprintf(f, "Owners differ by how they were told: %s; totals compare.\n\n",
+			diff_owners(d));
 	if (*diff_reason(d, d->column, reason, sizeof(reason)))
 		fprintf(f, "Not comparable: %s.\n\n", reason);
 	fputs("| delta | base | new | match | owner |\n|---:|---:|---:|---|---|\n", f);

@@ -16,7 +16,9 @@ struct out_opts {
 	int column; /* sorted by */
 	const int *columns; /* shown, -1 ends */
 	int bytes; /* plain bytes instead of MiB */
-	unsigned int rows; /* 0 all */
+	unsigned int rows; /* at most so many, 0 all */
+	const struct moment *moments; /* of the timeline, or NULL: for the page */
+	size_t nr_moments;
 	int width; /* of the contract's lines, 0: as on paper */
 	const char *group;
 	const char *filter, *evidence; /* as they were asked for; NULL: all rows, all parts */
@@ -36,6 +38,8 @@ const char *out_number(const struct out_opts *o, int column, s64 v);
 #define OUT_FRAMES 4u
 void out_owner(FILE *f, const struct row *row, int lines);
 
+/* Who was recorded, for how long, until when, with what losses. */
+void out_targets(FILE *f, const struct report *r, int with_date);
 /* Lines of the contract screen, to be freed; NULL without memory. */
 char *out_contract(const struct report *r, const struct out_opts *o);
 /* Does any row have evidence of the column? */
@@ -72,8 +76,13 @@ const struct out_format *out_format_find(const char *name);
 void out_sentence(FILE *f, const struct row *row, const struct out_opts *o);
 /* The same as text, to be freed. */
 char *out_owner_text(const struct row *row);
-/* why.c: the chain of evidence behind the rows of an id, or of ID@PID: one process has an id once.
- * -ENOENT when there is none. */
-int out_why(FILE *f, const struct report *r, const char *id);
+/* why.c: the chain of evidence behind the rows of an id, or of ID@PID: one process has an id once;
+ * else of a name or function. -ENOENT when there is none. */
+int out_why(FILE *f, const struct report *r, const char *what, const struct out_opts *o);
+/* timeline.c: what was when: stocks as of the latest picture, where it is new; of flows what came
+ * since the moment before. Marks stand at their time. format: table, csv or json. */
+int out_timeline(FILE *f, const struct report *r, const struct moment *all, size_t n,
+		 const struct out_opts *o, const char *format);
+struct json_t *out_timeline_json(const struct report *r, const struct moment *all, size_t n);
 
 #endif

@@ -66,7 +66,9 @@ int out_path(const struct row *row, int many, out_step step, void *ctx)
 		snprintf(label, sizeof(label), "%s-%u", who, row->pid);
 	else
 		snprintf(label, sizeof(label), "%s", who);
-	err = step_plain(step, ctx, label, NULL);
+	err = row->host ? step_plain(step, ctx, row->host, NULL) : 0;
+	if (!err)
+		err = step_plain(step, ctx, label, NULL);
 	if (row->name || !row->nr_frames) {
 		snprintf(label, sizeof(label), "[%s]", origin_kind_names[row->kind]);
 		if (!err)

@@ -244,6 +244,8 @@ static void labels(struct builder *b, Pprof__Sample *s, const struct row *row, c
 	label(b, s, "kind", origin_kind_names[row->kind], 0);
 	label(b, s, "grade", grade, 0);
 	label(b, s, "id", row->id, 0);
+	if (row->host)
+		label(b, s, "host", row->host, 0);
 	if (row->pid) {
 		snprintf(name, sizeof(name), "%s (%u)", row->comm ? row->comm : "?", row->pid);
 		label(b, s, "process", name, 0);

@@ -49,6 +49,9 @@ static void by_kind(FILE *f, const struct row *row)
 	case ORIGIN_PROCESS:
 		fputs("all that the process has", f);
 		break;
+	case ORIGIN_NODE:
+		fputs("all that lies on the node", f);
+		break;
 	default:
 		fputs("mapped by this stack and not unmapped since", f);
 	}

@@ -160,16 +160,19 @@ static void ends(FILE *f, const struct report *r)
 	}
 }
 
-static void targets(FILE *f, const struct report *r)
+void out_targets(FILE *f, const struct report *r, int with_date)
 {
 	u64 end = (r->start_realtime + r->duration_ns) / 1000000000ull;
 	time_t at = (time_t)end;
-	char clock[16] = "?";
+	char clock[32] = "?";
+	const char *when = clock;
 	struct tm tm;
 	size_t i;
 
 	if (gmtime_r(&at, &tm))
-		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+		strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &tm);
+	if (!with_date && strchr(clock, ' '))
+		when = strchr(clock, ' ') + 1;
 	for (i = 0; i < r->nr_targets && i < 3; i++) {
 		fputs(i ? ", " : "", f);
 		text_put(f, r->targets[i].comm);
@@ -177,8 +180,14 @@ static void targets(FILE *f, const struct report *r)
 	}
 	if (r->nr_targets > 3)
 		fprintf(f, " and %zu more", r->nr_targets - 3);
-	fprintf(f, ", %.1f s to %s UTC, lost %llu events\n", (double)r->duration_ns / 1e9, clock,
+	fprintf(f, ", %.1f s to %s UTC, lost %llu events", (double)r->duration_ns / 1e9, when,
 		(unsigned long long)r->lost);
+}
+
+static void targets(FILE *f, const struct report *r)
+{
+	out_targets(f, r, 0);
+	fputc('\n', f);
 	fputs("  Linux ", f);
 	text_put(f, r->kernel);
 	fputs(", providers ", f);
@@ -227,10 +236,11 @@ static void growth(FILE *f, const struct report *r, const struct out_opts *o)
 	else
 		fprintf(f, "  grown %s in %.1f s", out_amount(o, cost_value(&r->total[COST_GROWN])),
 			(double)r->duration_ns / 1e9);
-	if (!r->live.on &&
-	    r->picture_age_ns > (r->end == MP_END_TARGET ? 50000000ull : 2000000000ull))
-		fprintf(f, "; pages are as of %.1f s before the end",
-			(double)r->picture_age_ns / 1e9);
+	if (!r->live.on && r->picture_age_ns > (r->at_ns		  ? 0
+						: r->end == MP_END_TARGET ? 50000000ull
+									  : 2000000000ull))
+		fprintf(f, "; pages are as of %.1f s before %s", (double)r->picture_age_ns / 1e9,
+			r->at_ns ? "that" : "the end");
 	fputc('\n', f);
 }
 
@@ -255,9 +265,13 @@ static void choice(FILE *f, const struct report *r, const struct out_opts *o)
 		fputc('\n', f);
 }
 
+/* What one recording says of itself. */
 static void header(FILE *f, const struct report *r, const struct out_opts *o)
 {
 	targets(f, r);
+	if (r->at_ns)
+		fprintf(f, "  as of %.3f s after the start: what came later is not in it\n",
+			(double)r->at_ns / 1e9);
 	if (r->end < 0 && !r->live.on)
 		fputs("  the recording did not end in order: later events, names and losses are "
 		      "missing\n",
@@ -266,7 +280,8 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		fputs("  stopped at --max-size: what came later is missing\n", f);
 	marks(f, r);
 	if (!r->has_walk) {
-		fputs("  no picture in the file: stocks are unknown\n", f);
+		fprintf(f, "  no picture %s: stocks are unknown\n",
+			r->at_ns ? "up to then" : "in the file");
 		return;
 	}
 	classes(f, r, o);
@@ -280,6 +295,20 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 		fputs("  the file ends inside a block: the recorder was killed; all before it is "
 		      "whole\n",
 		      f);
+}
+
+/* Of several recordings each, under its host. */
+static void headers(FILE *f, const struct report *r, const struct out_opts *o)
+{
+	size_t i;
+
+	if (!r->nr_parts)
+		header(f, r, o);
+	for (i = 0; i < r->nr_parts; i++) {
+		text_put(f, r->parts[i]->label);
+		fputs(": ", f);
+		header(f, r->parts[i], o);
+	}
 	choice(f, r, o);
 }
 
@@ -291,7 +320,7 @@ char *out_contract(const struct report *r, const struct out_opts *o)
 
 	if (!f)
 		return NULL;
-	header(f, r, o);
+	headers(f, r, o);
 	if (!fclose(f))
 		return text;
 	free(text);
@@ -336,6 +365,10 @@ static void owner(FILE *f, const struct row *row, int lines)
 		out_owner(f, row, lines);
 		return;
 	}
+	if (row->host) {
+		text_put(f, row->host);
+		fputc(' ', f);
+	}
 	text_put(f, row->comm);
 	fprintf(f, " (%u)\n", row->pid);
 }
@@ -352,6 +385,10 @@ static void process_cell(FILE *f, const struct row *row)
 {
 	char who[48] = "-", comm[32];
 
+	if (row->host) {
+		text_put(f, row->host);
+		fputc(' ', f);
+	}
 	if (row->several)
 		snprintf(who, sizeof(who), "several");
 	else if (row->pid)
@@ -367,7 +404,7 @@ int out_table(FILE *f, const struct report *r, const struct out_opts *o)
 	const int *c;
 	char buf[32];
 
-	header(f, r, o);
+	headers(f, r, o);
 	for (c = o->columns; *c >= 0; c++)
 		fprintf(f, "%13s ", cost_columns[*c].header);
 	if (many)

@@ -18,4 +18,9 @@ char *text_copy(char *ret, size_t len, const char *s);
 /* All of it, to be freed; NULL without memory. */
 char *text_clean(const char *s);
 
+/* near.c: how many letters differ, are missing or too many; 99 for a long b. */
+unsigned int text_distance(const char *a, const char *b);
+/* The one of the list (NULL ends) that was probably meant; NULL: none is near. */
+const char *text_nearest(const char *word, const char *const *list);
+
 #endif

@@ -16,7 +16,7 @@ allowed() {
 	unwind) echo 'unwind|bpf' ;;
 	text) echo 'text|bpf' ;;
 	capture) echo 'capture|trace|sym|text|unwind|bpf' ;;
-	join) echo 'join|ledger|trace|bpf' ;;
+	join) echo 'join|ledger|text|trace|bpf' ;;
 	out) echo 'out|join|text' ;;
 	api) echo 'api|join|trace|bpf' ;;
 	esac

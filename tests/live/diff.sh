@@ -80,6 +80,21 @@ else
 	expect 0 "shrinking" "$dir/new" "$dir/base" --fail-on 'resident>+0'
 fi
 
+# One owner: what it grew by is the demo's own word.
+held() { # OWNER SIDE
+	sed -n "s/.*\"owner\":\"$1\".*\"resident\":\([0-9]*\).*/\1/p" "$dir/$2.oracle"
+}
+more=hot_shard_create
+by=$(($(held $more new) - $(held $more base)))
+[ $by -gt 0 ] || fail "the demo's seeds are not as they were: $more grows by $by"
+expect 4 "an owner that grew" "$dir/base" "$dir/new" --fail-on "$more:resident>+$((by - 1))"
+expect 0 "an owner that grew by less" "$dir/base" "$dir/new" --fail-on "$more:resident>+$by"
+expect 3 "an owner that is nowhere" "$dir/base" "$dir/new" --fail-on 'nosuch:resident>+1'
+expect 2 "an owner without a name" "$dir/base" "$dir/new" --fail-on ':resident>+1'
+expect 0 "both sides" "$dir/base" "$dir/new"
+[ "$(grep -cE "^  (base: |new:  )$(uname -n), demo \([0-9]+\), [0-9.]+ s to 20.* UTC, lost 0 events, Linux $(uname -r)\$" "$dir/out")" = 2 ] ||
+	fail "the sides are not named: $(cat "$dir/out")"
+
 # A process that sleeps faults on nothing, which is seen.
 start_command bash -c 'echo ready $$; exec sleep 60'
 await grep -q sleep "/proc/$pid/comm"
@@ -88,9 +103,9 @@ sleep 0.2
 stop_work
 # The rule's column is the one that is shown, unless another is asked for.
 expect 0 "a rule shows its column" "$dir/base" "$dir/new" --fail-on 'reserved>+900%'
-grep -q "^reserved, " "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
+grep -qx "reserved" "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
 expect 0 "--by shows another" "$dir/base" "$dir/new" --fail-on 'reserved>+900%' --by swapped
-grep -q "^swapped, " "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
+grep -qx "swapped" "$dir/out" || fail "shown: $(head -n 1 "$dir/out")"
 
 expect 4 "no fault seen is none" "$dir/idle" "$dir/new" --fail-on 'faults>+900%'
 expect 3 "a column without evidence" "$dir/idle" "$dir/new" --fail-on 'charged>+900%'

@@ -115,8 +115,8 @@ wrong() {
 wrong "no verb 'nosuch'" nosuch
 wrong "report: --owner foo: auto, alloc or fault" report --owner foo
 wrong "report: --format yaml: table, folded, json, csv" report --format yaml
-wrong "report: one trace at a time" report "$trace" "$trace"
-wrong "invalid option -- 'q'" report -q
+wrong "report: --at is of one file" report --at 1s "$trace" "$trace"
+wrong "invalid option -- 'Q'" report -Q
 for rows in x -5 "" 1.5; do
 	wrong "report: --rows $rows: not a number" report --rows "$rows" "$trace"
 done

@@ -123,13 +123,13 @@ for size in "80 24" "120 40"; do
 	press d f C-u Enter
 	shows "\[stack\]"
 
-	press g
+	press g g
 	shows "group: function"
 	shows "grow_step  \(mmap\)"
 	press g g g
 	shows "group: process"
 	shows "grow \($pid\)"
-	press g
+	press g g
 	shows "group: stack"
 
 	press p
@@ -196,7 +196,7 @@ stop_record
 stop_work
 open 80 24 LC_ALL=C.UTF-8 -i "$trace" --bytes
 shows "^ *$(held) .*grow_s"
-press g
+press g g
 shows "group: function"
 press m x Enter
 shows "a recording of the past"

@@ -177,8 +177,8 @@ static char *all_text(const char *name)
 		if (!out_formats[i].is_binary)
 			out_formats[i].print(f, &r, &o);
 	out_children(f, &r, &o);
-	out_why(f, &r, "1");
-	out_why(f, &r, "2");
+	out_why(f, &r, "1", &o);
+	out_why(f, &r, "2", &o);
 	base = r;
 	base.nr_rows = 1;
 	if (diff_new(&base, &r, COST_RESIDENT, &d))
