@@ -225,13 +225,21 @@ static void test_truncation(void)
 	report("every_truncation", ok && most > 0 && uncut == 2);
 }
 
+/* A reader's buffers are large, and a sanitizer pays for each byte of them, each time: there every
+ * ninth bit; the plain build flips them all. */
+#ifdef __SANITIZE_ADDRESS__
+#define FLIP_STEP 9
+#else
+#define FLIP_STEP 1
+#endif
+
 static void test_bit_flips(void)
 {
 	unsigned int n;
 	int ret, cut, ok = small_len > 0;
 	size_t i;
 
-	for (i = 0; ok && i < 8 * small_len; i++) {
+	for (i = 0; ok && i < 8 * small_len; i += FLIP_STEP) {
 		small[i / 8] ^= (u8)(1u << (i % 8));
 		ok = !spill(path2, small, small_len);
 		small[i / 8] ^= (u8)(1u << (i % 8));
@@ -240,7 +248,7 @@ static void test_bit_flips(void)
 		ok = ok && ret != 2 && n < SMALL_NR && (ret < 0 || cut);
 	}
 	if (!ok)
-		fprintf(stderr, "at bit %zu of byte %zu, ret %d\n", (i - 1) % 8, (i - 1) / 8, ret);
+		fprintf(stderr, "at bit %zu, ret %d\n", i - FLIP_STEP, ret);
 	report("every_bit_flip", ok);
 }
 
