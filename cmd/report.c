@@ -18,6 +18,7 @@
 #define MAX_INPUTS 64
 #define TABLE_ROWS 40
 #define MOMENTS	   30
+#define MAX_STRIPS 300
 
 struct options {
 	const char *inputs[MAX_INPUTS + 1]; /* one more is too many */
@@ -377,17 +378,45 @@ static int join_all(const struct options *o, struct input *ret_in, struct report
 	return err ? 1 : 0;
 }
 
-/* Of one file, for the formats that show it. */
-static int add_moments(const struct options *o, const char *path, struct out_opts *out,
-		       struct moment **ret)
-{
-	int err, wants = o->timeline || (o->format && !strcmp(o->format, "html"));
+/* Of one file, for the formats that show more than rows. */
+struct beside {
+	struct moment *moments;
+	struct strips *strips;
+	struct report *other;
+};
 
-	*ret = NULL;
-	if (!wants || o->nr_inputs > 1 || o->has_at)
+/* The rows of the page by the other owners: who touched the memory beside who mapped it. */
+static int join_other(const struct options *o, const char *path, struct beside *b)
+{
+	int err = join_file(path, o->owner == OWNER_FAULT ? OWNER_AUTO : OWNER_FAULT, &b->other);
+
+	if (!err && o->rows_of)
+		filter_report(o->rows_of, b->other);
+	if (!err && o->evidence)
+		evidence_keep(b->other, o->weakest);
+	return err ? err : join_group(b->other, o->group);
+}
+
+static int look_beside(const struct options *o, const char *path, struct out_opts *out,
+		       struct beside *b)
+{
+	int page = o->format && !strcmp(o->format, "html") && !o->timeline, err = 0;
+
+	if (o->nr_inputs > 1 || o->has_at)
 		return 0;
-	err = join_timeline(path, o->owner, MOMENTS, ret, &out->nr_moments);
-	out->moments = *ret;
+	if (page || o->timeline)
+		err = join_timeline(path, o->owner, MOMENTS, &b->moments, &out->nr_moments);
+	if (!err && page)
+		err = strips_read(path, MAX_STRIPS, &b->strips);
+	if (!err && page)
+		err = join_other(o, path, b);
+	out->moments = b->moments;
+	out->strips = b->strips;
+	out->other = b->other;
+	out->owner_name = owner_names[o->owner];
+	out->other_name = owner_names[o->owner == OWNER_FAULT ? OWNER_AUTO : OWNER_FAULT];
+	if (err == -EINVAL)
+		return bad_group(o->group);
 	return err ? fail_trace("report", o->inputs[0], err) : 0;
 }
 
@@ -397,7 +426,7 @@ int cmd_report(int argc, char **argv)
 	int columns[COST_MAX + 2], status;
 	struct report *r = NULL;
 	struct out_opts out = {.columns = columns};
-	struct moment *moments = NULL;
+	struct beside beside = {0};
 	struct input in = {.fd = -1};
 	const char *path = NULL;
 
@@ -415,7 +444,7 @@ int cmd_report(int argc, char **argv)
 	if (!status)
 		status = choose_columns(&o, r, columns, &out.column);
 	if (!status)
-		status = add_moments(&o, path, &out, &moments);
+		status = look_beside(&o, path, &out, &beside);
 	if (!status) {
 		const char *format = format_of(&o)->name;
 		int is_table = !strcmp(format, "table") || o.children || o.why;
@@ -427,7 +456,9 @@ int cmd_report(int argc, char **argv)
 		out.evidence = o.evidence;
 		status = show(&o, r, &out);
 	}
-	free(moments);
+	free(beside.moments);
+	strips_free(&beside.strips);
+	join_free(&beside.other);
 	input_close(&in);
 	join_free(&r);
 	filter_free(&o.rows_of);

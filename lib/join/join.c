@@ -72,17 +72,18 @@ int cost_find(const char *name, const char **ret_near)
 	return -1;
 }
 
+const char *const owner_names[] = {
+	[OWNER_AUTO] = "auto",
+	[OWNER_ALLOC] = "alloc",
+	[OWNER_FAULT] = "fault",
+};
+
 int owner_parse(const char *text, enum owner_mode *ret_mode)
 {
-	static const char *const names[] = {
-		[OWNER_AUTO] = "auto",
-		[OWNER_ALLOC] = "alloc",
-		[OWNER_FAULT] = "fault",
-	};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(text, names[i])) {
+	for (i = 0; i < sizeof(owner_names) / sizeof(owner_names[0]); i++)
+		if (!strcmp(text, owner_names[i])) {
 			*ret_mode = (enum owner_mode)i;
 			return 0;
 		}

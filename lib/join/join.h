@@ -142,11 +142,12 @@ struct check {
 };
 
 enum owner_mode { OWNER_AUTO, OWNER_ALLOC, OWNER_FAULT };
+extern const char *const owner_names[]; /* by enum owner_mode */
 /* auto, alloc or fault; -EINVAL. */
 int owner_parse(const char *text, enum owner_mode *ret_mode);
 
 struct loss_cause {
-	const char *name;
+	const char *name, *doc;
 	u64 count;
 };
 

@@ -88,7 +88,10 @@ static void add_sums(struct report *r, const struct report *part, int first)
 	for (i = 0; i < CLASS_MAX; i++)
 		add_cost(&r->classes[i], &part->classes[i], first);
 	for (i = 0; i < MP_LOSS_MAX; i++) {
-		r->losses[i].name = part->losses[i].name ? part->losses[i].name : r->losses[i].name;
+		if (part->losses[i].name) {
+			r->losses[i].name = part->losses[i].name;
+			r->losses[i].doc = part->losses[i].doc;
+		}
 		r->losses[i].count += part->losses[i].count;
 	}
 	r->lost += part->lost;

@@ -9,8 +9,8 @@
 #include "lib/join/memcg.h"
 #include "lib/join/shape.h"
 
-static const char *const loss_names[MP_LOSS_MAX] = {
-#define MP_LOSS(NAME, num, name, what, doc) [num] = #name,
+static const struct loss_cause causes[MP_LOSS_MAX] = {
+#define MP_LOSS(NAME, num, name, what, doc) [num] = {#name, doc, 0},
 #include "bpf/shared/loss.def"
 #undef MP_LOSS
 };
@@ -255,8 +255,9 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		r->hooks[r->nr_hooks++].reason = replay_text(p, hook->reason);
 		break;
 	case MP_EV_LOSS:
-		if (loss->cause < MP_LOSS_MAX && loss_names[loss->cause]) {
-			r->losses[loss->cause].name = loss_names[loss->cause];
+		if (loss->cause < MP_LOSS_MAX && causes[loss->cause].name) {
+			r->losses[loss->cause].name = causes[loss->cause].name;
+			r->losses[loss->cause].doc = causes[loss->cause].doc;
 			r->losses[loss->cause].count += loss->count;
 			if (MP_LOSSES_OF_EVENTS >> loss->cause & 1)
 				r->lost += loss->count;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include "lib/join/join.h"
+#include "lib/join/strips.h"
 
 /* A JSON string whatever the bytes: a path need not be UTF-8. null for NULL. For the printers of
  * lib/out. */
@@ -19,6 +20,10 @@ struct out_opts {
 	unsigned int rows; /* at most so many, 0 all */
 	const struct moment *moments; /* of the timeline, or NULL: for the page */
 	size_t nr_moments;
+	/* For the page: the mappings, or NULL; the same recording by the other owners, or NULL. */
+	const struct strips *strips;
+	const struct report *other;
+	const char *owner_name, *other_name; /* what it is by, and what other is by */
 	int width; /* of the contract's lines, 0: as on paper */
 	const char *group;
 	const char *filter, *evidence; /* as they were asked for; NULL: all rows, all parts */

@@ -101,6 +101,14 @@ data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</sc
 column = [c["name"] for c in data["columns"]].index("resident")
 value = lambda v: v[0] if isinstance(v, list) else v or 0
 compare("html", [([data["names"][n] for n in r[2]], value(r[3][column])) for r in data["rows"]])
+check("html by who touched", sum(max(0, value(r[3][column])) for r in data["other"]), total)
+strips = data["strips"]["all"]
+check("html strips", (sum(s[4] for s in strips), data["strips"]["left_out"]), (total, 0))
+check("html reserved", sum(s[2] for s in strips), report["totals"]["reserved"]["value"])
+check("html huge", sum(s[6] for s in strips), report["totals"]["thp"]["value"])
+touched = [s for s in strips if any("E" <= b <= "H" for b in s[7])]
+check("html touched", len(touched) > 3, True)
+check("html timeline", data["timeline"]["moments"][-1]["values"]["resident"], total)
 check("html loads nothing", re.findall(r'(?:src|href)="(?!data:)[^"]*"|https?://|@import|url\(', page), [])
 check("html contract", "residual 0 B" in data["contract"], True)
 sys.exit(wrong)

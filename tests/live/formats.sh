@@ -56,7 +56,10 @@ total = f"{report['totals']['resident']['value'] / 1048576:.2f} MiB"
 status = re.search(r'<span id="status">([^<]*)', dom).group(1)
 assert status == f"resident: {total} in {len(report['rows'])} rows", status
 assert re.search(r'title="huge_create: ', dom), "no flame graph"
-assert dom.count("<tr") == len(report["rows"]) + 1, "rows"
+body = re.search(r'<tbody id="rows">(.*?)</tbody>', dom, re.S).group(1)
+assert body.count("<tr") == len(report["rows"]), "rows"
+assert dom.count('class="strip"') > 10 and "<circle" in dom, "no map or no timeline"
+assert "No event was lost." in dom and re.search(r"<td>resident</td><td>[^<]*</td><td>0 B</td><td>[^<]*</td><td>0 B</td><td>ok</td>", dom), "no law"
 END
 	echo "ok    a browser shows it"
 else
