@@ -79,7 +79,7 @@ struct folio {
 	} _entire_mapcount, _large_mapcount;
 };
 
-enum pageflags___walk { PG_head = 6 };
+enum pageflags___walk { PG_head = 6, PG_young = 29 };
 
 /* A named kernel struct that starts with a 64-bit word and always will: the type through which
  * word() reads. */
@@ -100,6 +100,7 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 
 #define PTE_PRESENT  (1ull << 0)
 #define PTE_WRITE    (1ull << 1)
+#define PTE_ACCESSED (1ull << 5)
 #define PTE_LEAF     (1ull << 7) /* in a PMD or PUD */
 #define PTE_PROTNONE (1ull << 8) /* without PRESENT */
 #define PTE_SPECIAL  (1ull << 9)
@@ -126,11 +127,13 @@ const volatile struct mp_walk_node cfg_nodes[MP_WALK_MAX_NODES] = {};
 
 /* In: */
 u64 walk_cursor = 0, walk_limit = 0, walk_budget_ns = 0;
+u32 walk_accessed = 0; /* say which pages were accessed */
 /* Out: */
 u64 walk_next = 0; /* ~0: the space is done */
 u64 walk_hold_ns = 0; /* longest time spent inside one call of the iterator */
 u64 walk_tables = 0; /* blocks of 512 pages read in this pass */
 u64 walk_failed = 0; /* tables that could not be read: the walk is void */
+u64 walk_handed = 0; /* accessed pages whose bit somebody else has cleared */
 u32 walk_nr_runs = 0, walk_nr_vmas = 0;
 /* Kept during a pass. */
 u64 walk_deadline = 0;
@@ -272,6 +275,23 @@ static __always_inline u32 mapcount_of_whole(u64 head)
 	return (u32)PAGE_FIELD(head + (u64)bpf_core_type_size(struct page), compound_mapcount) + 1;
 }
 
+/* Was the page that an entry maps accessed since the bit was cleared? Not asked: 0. */
+static __always_inline u32 accessed(u64 entry)
+{
+	return walk_accessed && entry & PTE_ACCESSED ? MP_PAGE_YOUNG : 0;
+}
+
+/* DAMON and idle page tracking leave the bit they clear with the page, from where clear_refs takes
+ * it, too. Of a page with one mapping it was this one's. */
+static __always_inline u32 handed_on(u64 page)
+{
+	if (!walk_accessed || !bpf_core_enum_value_exists(enum pageflags___walk, PG_young) ||
+	    !(word(page) >> bpf_core_enum_value(enum pageflags___walk, PG_young) & 1))
+		return 0;
+	walk_handed++;
+	return MP_PAGE_YOUNG;
+}
+
 /* A mapped frame that counts in Rss: whose it is and how often it is mapped, as smaps counts. */
 static __always_inline void add_frame(u64 addr, u64 pfn, u32 flags)
 {
@@ -284,6 +304,8 @@ static __always_inline void add_frame(u64 addr, u64 pfn, u32 flags)
 	mapping = PAGE_FIELD(head, mapping);
 	if (compound & 1 || word(page) >> bpf_core_enum_value(enum pageflags___walk, PG_head) & 1)
 		mapcount += mapcount_of_whole(head);
+	else if (mapcount == 1 && !(flags & MP_PAGE_YOUNG))
+		flags |= handed_on(page);
 	flags |= MP_PAGE_RESIDENT;
 	if (!(mapping & 1))
 		flags |= MP_PAGE_FILE;
@@ -294,7 +316,9 @@ static __always_inline void add_frame(u64 addr, u64 pfn, u32 flags)
 	if (flags & MP_PAGE_MIGRATING)
 		mapcount = 1;
 	add(addr, pfn, flags, mapcount ? mapcount : 1, node_of(pfn));
-	w.plain_next = flags == MP_PAGE_RESIDENT && mapcount == 1 ? addr + MP_PAGE_SIZE : 0;
+	w.plain_next = (flags & ~MP_PAGE_YOUNG) == MP_PAGE_RESIDENT && mapcount == 1
+			       ? addr + MP_PAGE_SIZE
+			       : 0;
 }
 
 /* A small anonymous page that nobody else maps, by its struct page. */
@@ -315,6 +339,9 @@ static __always_inline int add_plain(u64 addr, u64 pte)
 	u64 pfn;
 
 	if (addr != w.plain_next || w.flags || (pte & (PTE_PRESENT | PTE_SPECIAL)) != PTE_PRESENT)
+		return 0;
+	/* One without the bit is asked whether that was handed on. */
+	if (walk_accessed && !(pte & PTE_ACCESSED && w.run.flags & MP_PAGE_YOUNG))
 		return 0;
 	pfn = (pte & cfg_frame_mask) >> PAGE_SHIFT;
 	if (pfn < w.node_start || pfn >= w.node_end)
@@ -355,6 +382,8 @@ static __always_inline int add_eight(u64 at)
 	if (strange || (all & (PTE_PRESENT | PTE_WRITE)) != (PTE_PRESENT | PTE_WRITE) ||
 	    any & PTE_SPECIAL)
 		return 0;
+	if (walk_accessed && !(all & PTE_ACCESSED && w.run.flags & MP_PAGE_YOUNG))
+		return 0;
 	w.run.pages += 8;
 	w.plain_next += 8 * MP_PAGE_SIZE;
 	return 1;
@@ -376,7 +405,7 @@ __noinline int decode_pte(u64 at)
 	else if (pte & PTE_SPECIAL)
 		add(addr, leaf_frame(pte, PAGE_SHIFT), MP_WALK_ASK, 1, ~0u);
 	else
-		add_frame(addr, leaf_frame(pte, PAGE_SHIFT), w.flags);
+		add_frame(addr, leaf_frame(pte, PAGE_SHIFT), w.flags | accessed(pte));
 	return 0;
 }
 
@@ -447,12 +476,17 @@ static __always_inline int small_pages(u64 pmd_at, u64 pmd, u32 pages)
 static __always_inline void huge_page(u64 pmd, u32 pages)
 {
 	u32 type = pmd >> 59;
+	u64 head;
 
 	w.flags = MP_PAGE_THP;
 	if (pmd & (PTE_PRESENT | PTE_PROTNONE | PTE_LEAF)) {
 		if (pmd & PTE_SPECIAL)
 			return;
 		w.frame = leaf_frame(pmd, PMD_SHIFT);
+		w.flags |= accessed(pmd);
+		head = cfg_vmemmap + w.frame * (u64)bpf_core_type_size(struct page);
+		if (walk_accessed && !(pmd & PTE_ACCESSED) && mapcount_of_whole(head) == 1)
+			w.flags |= handed_on(head);
 	} else {
 		if (type < cfg_first_non_swap || type == TYPE_MARKER)
 			return;

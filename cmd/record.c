@@ -21,6 +21,7 @@
 #include "lib/capture/session.h"
 
 #define STATUS_NS    500000000ull
+#define CLEAR_SHARE  20 /* of the time at most one part is spent on clearing accessed bits */
 #define SYMBOL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
 
 struct options {
@@ -30,7 +31,8 @@ struct options {
 	u64 duration_ns, max_size, ring_bytes;
 	u64 min_bytes;
 	const char *pool_prefixes;
-	int strict, probe_allocs;
+	int strict, probe_allocs, accessed;
+	u64 every_ns;
 };
 
 static volatile sig_atomic_t stop;
@@ -53,6 +55,8 @@ static int parse(struct options *o, int argc, char **argv)
 		{"alloc", required_argument, NULL, 'A'},
 		{"min-size", required_argument, NULL, 'M'},
 		{"alloc-symbols", required_argument, NULL, 'S'},
+		{"access", required_argument, NULL, 'B'},
+		{"every", required_argument, NULL, 'E'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, status;
@@ -102,6 +106,18 @@ static int parse(struct options *o, int argc, char **argv)
 					      optarg);
 			o->pool_prefixes = optarg;
 			break;
+		case 'B':
+			if (strcmp(optarg, "ptwalk") && strcmp(optarg, "faults"))
+				return misuse("record", "--access %s: not ptwalk or faults",
+					      optarg);
+			o->accessed = !strcmp(optarg, "ptwalk");
+			break;
+		case 'E':
+			o->every_ns = parse_duration(optarg);
+			if (!o->every_ns)
+				return misuse("record", "--every %s: not a duration; try 5s",
+					      optarg);
+			break;
 		case 'n':
 			o->dry_run = 1;
 			break;
@@ -121,6 +137,8 @@ static int parse(struct options *o, int argc, char **argv)
 	if ((o->min_bytes || o->pool_prefixes) && !o->probe_allocs)
 		return misuse("record", "%s needs --alloc uprobe",
 			      o->min_bytes ? "--min-size" : "--alloc-symbols");
+	if (o->every_ns && !o->accessed)
+		return misuse("record", "--every needs --access ptwalk");
 	o->target.argv = optind < argc ? argv + optind : NULL;
 	o->dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 	return target_one(&o->target, "record", NULL, 0);
@@ -278,6 +296,20 @@ static int publish(const struct options *o, struct recorder *r, struct trace_wri
 	return 0;
 }
 
+/* Each clear holds up the target's mapping calls and faults. */
+static int too_often(const struct options *o, const struct recorder *r)
+{
+	u64 least = CLEAR_SHARE * recorder_clear_ns(r);
+
+	if (!o->every_ns || o->every_ns >= least)
+		return 0;
+	return fail("record",
+		    "--every %.0f ms: clearing takes %.1f ms, in which mapping calls wait: at "
+		    "least %.0f ms",
+		    (double)o->every_ns / 1e6, (double)recorder_clear_ns(r) / 1e6,
+		    (double)least / 1e6 + 1);
+}
+
 static int run(const struct options *o, struct status *s)
 {
 	struct recorder *r = s->r;
@@ -292,10 +324,15 @@ static int run(const struct options *o, struct status *s)
 	err = recorder_start(r);
 
 	target_refused(r, "record");
+	if (recorder_not_accessed(r))
+		fail("record", "--access ptwalk: accessed bits are not watched: %s",
+		     recorder_not_accessed(r));
 	if (!err && recorder_exec_error(r)) {
 		say_no_command(o, recorder_exec_error(r));
 		return recorder_status(r);
 	}
+	if (!err && too_often(o, r))
+		return 1;
 	if (!err)
 		err = publish(o, r, w);
 	if (!err) {
@@ -327,7 +364,7 @@ static int run(const struct options *o, struct status *s)
 		return failed(o, err, published);
 	if (recorder_status(r))
 		return recorder_status(r);
-	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE)
+	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE || recorder_not_accessed(r))
 		return EXIT_LOSS;
 	return o->strict && recorder_lost_names(r) ? EXIT_LOSS : 0;
 }
@@ -367,6 +404,8 @@ static int record(const struct options *o, struct trace_writer *w)
 		.probe_allocs = o->probe_allocs,
 		.min_bytes = o->min_bytes,
 		.pool_prefixes = o->pool_prefixes,
+		.accessed = o->accessed,
+		.every_ns = o->every_ns,
 		.may_be_blind = 1,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,

@@ -19,6 +19,7 @@ static const struct {
 	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
 	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--ring SIZE]\n"
 	 "               [--user NAME] [--alloc map|uprobe] [--min-size N] [--alloc-symbols LIST]\n"
+	 "               [--access faults|ptwalk] [--every DURATION]\n"
 	 "               [--strict] [--dry-run] [-q] [-v]\n"},
 	{"report",
 	 "memprov report [-i FILE | FILE...] [--by|-s COLUMN] [--columns LIST|help]\n"

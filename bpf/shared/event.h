@@ -147,6 +147,18 @@ enum mp_page_flags {
 	MP_PAGE_CHARGED = 4096, /* to the recorded cgroup, and in no picture of this round before */
 };
 
+/* Why an accessed bit may be gone though the page was accessed, or be there though it was not. */
+enum mp_doubt {
+	MP_DOUBT_FLUSH = 1, /* a processor may have kept a translation from before */
+	MP_DOUBT_RECLAIM = 2, /* reclaim looked for pages */
+	MP_DOUBT_AGING = 4, /* the multi-generational LRU is on */
+	MP_DOUBT_DAMON = 8, /* a kdamond runs */
+	MP_DOUBT_MIGRATION = 16, /* pages moved */
+	MP_DOUBT_GUEST = 32, /* a virtual machine, whose accesses leave no bit */
+	MP_DOUBT_OTHER = 64, /* somebody else reads and clears them */
+	MP_DOUBT_UNKNOWN = 128, /* the recording ended before it was known */
+};
+
 /* What a CHECK was read from. The counters of status are behind by a batch a cpu (Linux 6.2
  * to 6.15), and cost nothing. */
 enum mp_check_source { MP_CHECK_SMAPS = 0, MP_CHECK_STATUS = 1 };

@@ -60,13 +60,14 @@ static int run_iter(int link_fd)
 	return err;
 }
 
-static int pass(struct pagewalk *w, u64 cursor, u64 limit)
+static int pass(struct pagewalk *w, const struct picture *p, u64 cursor)
 {
 	struct walk_bpf__bss *b = w->skel->bss;
 	int err;
 
 	b->walk_cursor = cursor;
-	b->walk_limit = limit;
+	b->walk_limit = p->to;
+	b->walk_accessed = (u32)p->env->accessed;
 	b->walk_budget_ns = BUDGET_NS;
 	b->walk_next = ~0ull;
 	b->walk_deadline = 0;
@@ -290,7 +291,7 @@ static int walk_chunks(struct walk *k)
 		for (tries = 0;; tries++) {
 			ops = env->map_ops(env->ctx, k->p->space);
 			seq = env->seq(env->ctx);
-			err = pass(k->w, cursor, k->p->to);
+			err = pass(k->w, k->p, cursor);
 			if (err || tries == MAX_TRIES || ops == env->map_ops(env->ctx, k->p->space))
 				break;
 		}
@@ -315,11 +316,13 @@ int walk_by_tables(struct picture *p, pid_t tid)
 	if (!err && !k.names.n)
 		err = -ESRCH; /* the process let its mm go */
 	k.w->skel->bss->walk_hold_ns = 0;
+	k.w->skel->bss->walk_handed = 0;
 	if (!err)
 		err = walk_chunks(&k);
 	if (!err)
 		err = put_objects(&k);
 	p->hold_ns = k.w->skel->bss->walk_hold_ns;
+	p->handed = k.w->skel->bss->walk_handed;
 	free(k.names.v);
 	free(k.objects);
 	return err;

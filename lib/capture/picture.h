@@ -16,6 +16,7 @@ struct picture {
 	u32 space, walk;
 	u64 from, to; /* only what lies in [from, to) is walked */
 	u64 time_ns, seq_now, resident, walk_ns, hold_ns;
+	u64 handed; /* accessed pages whose bit somebody else had cleared */
 	u64 chunk_at; /* offset of the open CHUNK */
 	struct {
 		u64 start, pfn;

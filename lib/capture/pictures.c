@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/capture/accessed.h"
+#include "lib/capture/clock.h"
 #include "lib/capture/group.h"
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/pictures.h"
@@ -12,6 +14,10 @@
 struct shot {
 	u32 space;
 	struct snapshot *shot; /* the latest, not yet written */
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_clear ev;
+	} clear; /* behind it; type 0: none */
 };
 
 struct pictures {
@@ -21,6 +27,10 @@ struct pictures {
 	struct shot *shots;
 	u32 nr_shots, cap_shots;
 	u32 round; /* walk number */
+	int clear; /* in this round */
+	u32 doubts; /* MP_DOUBT_* of this round */
+	u64 handed; /* accessed pages whose bit another had cleared, ever */
+	pid_t not_cleared;
 	u64 cost_ns, walk_ns, hold_ns, resident; /* of the latest round */
 	pid_t refused_pid; /* the first of them */
 	u32 refused;
@@ -98,6 +108,39 @@ static struct shot *shot_of(struct pictures *p, u32 space)
 	return &p->shots[p->nr_shots++];
 }
 
+void pictures_clear(struct pictures *p)
+{
+	p->clear = p->o.accessed != NULL;
+}
+
+pid_t pictures_not_cleared(const struct pictures *p)
+{
+	return p->not_cleared;
+}
+
+/* Behind the picture that shows the pages it concerns. One that is not cleared is not watched. */
+static int clear(struct pictures *p, struct shot *s, pid_t pid)
+{
+	int err;
+
+	memset(&s->clear, 0, sizeof(s->clear));
+	if (!p->clear)
+		return 0;
+	s->clear.hdr.seq = session_seq(p->o.s);
+	s->clear.ev.walk = p->round;
+	err = accessed_clear(p->o.accessed, pid, &s->clear.ev);
+	if (err == -EBUSY)
+		p->not_cleared = pid;
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	s->clear.hdr.type = MP_EV_CLEAR;
+	s->clear.hdr.size = sizeof(s->clear);
+	s->clear.hdr.space = s->space;
+	s->clear.hdr.time_ns = now_ns();
+	s->clear.ev.seq_end = session_seq(p->o.s);
+	return 0;
+}
+
 static int take(void *ctx, pid_t pid, u32 space)
 {
 	struct pictures *p = ctx;
@@ -109,6 +152,7 @@ static int take(void *ctx, pid_t pid, u32 space)
 		.map_ops = map_ops_of,
 		.charged = group_pages(p->o.group),
 		.by_counters = p->o.live,
+		.accessed = p->o.accessed != NULL,
 		.ctx = p->o.s,
 	};
 	struct snapshot *shot;
@@ -128,6 +172,10 @@ static int take(void *ctx, pid_t pid, u32 space)
 		return err;
 	snapshot_free(&s->shot);
 	s->shot = shot;
+	err = clear(p, s, pid);
+	if (err)
+		return err;
+	p->handed += snapshot_handed(shot);
 	p->resident += snapshot_resident(shot);
 	p->cost_ns += snapshot_cost_ns(shot);
 	p->walk_ns += snapshot_walk_ns(shot);
@@ -164,6 +212,9 @@ int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx)
 		err = group_each(p->o.group, adopt, p);
 	if (!err)
 		err = session_each(p->o.s, take, p);
+	p->clear = 0;
+	if (p->o.accessed)
+		p->doubts = accessed_doubts(p->o.accessed);
 	return err;
 }
 
@@ -174,6 +225,25 @@ static int by_time(const void *a, const void *b)
 	    t = y->shot ? snapshot_time_ns(y->shot) : 0;
 
 	return s < t ? -1 : s > t;
+}
+
+/* Bits that somebody hands on without a kdamond are idle page tracking's. */
+static int put_doubts(struct pictures *p)
+{
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_accessed ev;
+	} rec = {
+		.hdr = {.type = MP_EV_ACCESSED,
+			.size = sizeof(rec),
+			.seq = session_seq(p->o.s),
+			.time_ns = now_ns()},
+		.ev = {.walk = p->round, .doubts = p->doubts},
+	};
+
+	if (p->handed && !(p->doubts & MP_DOUBT_DAMON))
+		rec.ev.doubts |= MP_DOUBT_OTHER;
+	return p->o.accessed ? trace_write(p->o.w, &rec.hdr) : 0;
 }
 
 int pictures_write(struct pictures *p)
@@ -187,8 +257,11 @@ int pictures_write(struct pictures *p)
 		if (p->shots[i].shot)
 			err = snapshot_write(p->shots[i].shot, p->o.w);
 		snapshot_free(&p->shots[i].shot);
+		if (!err && p->shots[i].clear.hdr.type)
+			err = trace_write(p->o.w, &p->shots[i].clear.hdr);
+		p->shots[i].clear.hdr.type = 0;
 	}
-	return err;
+	return err ? err : put_doubts(p);
 }
 
 void pictures_forget(struct pictures *p)

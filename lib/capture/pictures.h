@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "lib/trace/trace.h"
 
+struct accessed;
 struct group;
 struct pictures;
 struct session;
@@ -17,6 +18,7 @@ struct pictures_opts {
 	struct session *s;
 	struct group *group; /* NULL: no cgroup is recorded */
 	int live; /* compared with counters only */
+	struct accessed *accessed; /* pictures say which pages were; NULL: they do not */
 };
 
 /* Chooses the walk. 0 or -ENOMEM. */
@@ -26,6 +28,10 @@ int pictures_by_walk(const struct pictures *p);
 const char *pictures_no_walker(const struct pictures *p);
 /* A picture of every target now. each: called after each, or NULL. 0 or -errno. */
 int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx);
+/* In the next round accessed bits are cleared behind each picture. Write it before the next. */
+void pictures_clear(struct pictures *p);
+/* A target whose accessed bits another memprov reads, 0 none: they are left alone. */
+pid_t pictures_not_cleared(const struct pictures *p);
 /* Those that are not written yet, in the order they were taken, so that no two of them interleave
  * for the reader. */
 int pictures_write(struct pictures *p);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/capture/accessed.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/group.h"
 #include "lib/capture/mark.h"
@@ -33,6 +34,9 @@ struct recorder {
 	struct uprobes *probes; /* NULL: none on allocators */
 	struct mark_port *marks; /* NULL: none can be set */
 	struct pictures *pictures;
+	struct accessed *accessed; /* NULL: accessed bits are left alone */
+	char not_accessed[128]; /* why, when they should not */
+	u64 next_clear_ns;
 	struct selftest test;
 	u64 put_ns; /* time of the latest record put here */
 	u64 began_ns, ended_ns; /* the recorded time; 0: not yet */
@@ -100,6 +104,15 @@ static int put_alloc_hook(struct recorder *r)
 			r->o->min_bytes > 1 ? reason : NULL);
 }
 
+static int put_touch_hook(struct recorder *r)
+{
+	if (!r->o->accessed)
+		return 0;
+	if (!r->accessed)
+		return put_hook(r, "touch", NULL, NULL, r->not_accessed);
+	return put_hook(r, "touch", "accessed bits", "BTF field", accessed_unproven(r->accessed));
+}
+
 /* reason: why a session without privilege is blind. */
 static int put_hooks(struct recorder *r, const char *reason)
 {
@@ -131,6 +144,8 @@ static int put_hooks(struct recorder *r, const char *reason)
 					  "CAP_SYS_ADMIN missing: pss, unique and shared unknown")
 			       : put_hook(r, "snapshot", "pagemap", "UAPI",
 					  pictures_no_walker(r->pictures));
+	if (!err)
+		err = put_touch_hook(r);
 	return err ? err : put_alloc_hook(r);
 }
 
@@ -193,16 +208,43 @@ static int take_marks(struct recorder *r)
 	return r->marks ? mark_poll(r->marks, put_mark, r) : 0;
 }
 
+/* Without privilege there is no walk that could read them, and with --cgroup none is taken. */
+static int open_accessed(struct recorder *r)
+{
+	int err;
+
+	if (!r->o->accessed)
+		return 0;
+	if (session_blind(r->s) || r->o->group) {
+		snprintf(r->not_accessed, sizeof(r->not_accessed), "%s",
+			 r->o->group ? "a cgroup is recorded, whose pages are asked for by frame"
+				     : "the page tables cannot be read");
+		return 0;
+	}
+	err = accessed_open(r->not_accessed, sizeof(r->not_accessed), &r->accessed);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int open_pictures(struct recorder *r)
 {
-	const struct pictures_opts o = {
+	struct pictures_opts o = {
 		.w = r->w,
 		.s = r->s,
 		.group = r->o->group,
 		.live = r->o->live,
+		.accessed = r->accessed,
 	};
+	int err = pictures_new(&o, &r->pictures);
 
-	return pictures_new(&o, &r->pictures);
+	if (!err && r->accessed && !pictures_by_walk(r->pictures)) {
+		snprintf(r->not_accessed, sizeof(r->not_accessed), "%.127s",
+			 pictures_no_walker(r->pictures));
+		pictures_free(&r->pictures);
+		accessed_free(&r->accessed);
+		o.accessed = NULL;
+		err = pictures_new(&o, &r->pictures);
+	}
+	return err;
 }
 
 static int take_all(struct recorder *r)
@@ -254,6 +296,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = supply_open(r->s, &r->unwind);
 	if (!err && o->probe_allocs)
 		err = open_probes(r, msg, msg_len);
+	if (!err)
+		err = open_accessed(r);
 	if (!err)
 		err = open_pictures(r);
 	if (!err)
@@ -333,6 +377,7 @@ static int put_window(struct recorder *r, u32 end)
 	int err = put(r, MP_EV_WINDOW, &ev, sizeof(ev));
 
 	*(end ? &r->ended_ns : &r->began_ns) = r->put_ns;
+	r->next_clear_ns = r->put_ns + r->o->every_ns;
 	return err;
 }
 
@@ -342,6 +387,15 @@ static int all_refused(const struct recorder *r)
 	unsigned int refused = pictures_refused(r->pictures, &first);
 
 	return refused && refused >= pictures_spaces(r->pictures);
+}
+
+static void note_not_accessed(struct recorder *r)
+{
+	pid_t pid = pictures_not_cleared(r->pictures);
+
+	if (pid)
+		snprintf(r->not_accessed, sizeof(r->not_accessed),
+			 "another memprov reads those of %d", (int)pid);
 }
 
 int recorder_start(struct recorder *r)
@@ -360,8 +414,10 @@ int recorder_start(struct recorder *r)
 		return err;
 	if (!r->child) {
 		started = now_ns();
+		pictures_clear(r->pictures);
 		err = take_all(r);
 		r->first_ns = now_ns() - started;
+		note_not_accessed(r);
 		if (!err && all_refused(r))
 			err = -EACCES;
 		if (!err)
@@ -382,6 +438,27 @@ int recorder_start(struct recorder *r)
 	return 0;
 }
 
+static int clear_due(const struct recorder *r, u64 now)
+{
+	return r->accessed && r->o->every_ns && now >= r->next_clear_ns;
+}
+
+/* Every target's accessed bits are read and cleared: one cycle. All of them stay in the file. */
+static int next_cycle(struct recorder *r, u64 now)
+{
+	int err;
+
+	pictures_clear(r->pictures);
+	err = take_all(r);
+	if (!err)
+		err = pictures_write(r->pictures);
+	pictures_forget(r->pictures);
+	r->written_ns = now;
+	while (r->next_clear_ns <= now_ns())
+		r->next_clear_ns += r->o->every_ns;
+	return err ? err : trace_writer_flush(r->w);
+}
+
 /* One that would not be ready in time is left to the last picture. */
 static int picture_due(const struct recorder *r, u64 now)
 {
@@ -396,6 +473,8 @@ static int pause_ms(const struct recorder *r, u64 now)
 {
 	u64 left = r->o->duration_ns ? r->began_ns + r->o->duration_ns - now : ~0ull;
 
+	if (r->accessed && r->o->every_ns && r->next_clear_ns < now + left)
+		left = r->next_clear_ns > now ? r->next_clear_ns - now : 0;
 	return left < 50000000 ? (int)(left / 1000000) + 1 : 50;
 }
 
@@ -431,7 +510,9 @@ int recorder_turn(struct recorder *r)
 		err = uprobes_turn(r->probes);
 	if (!err)
 		err = take_marks(r);
-	if (!err && r->end < 0 && picture_due(r, now))
+	if (!err && r->end < 0 && clear_due(r, now))
+		err = next_cycle(r, now);
+	else if (!err && r->end < 0 && picture_due(r, now))
 		err = next_pictures(r, now);
 	if (err == -EFBIG) {
 		r->end = MP_END_SIZE;
@@ -551,6 +632,7 @@ void recorder_free(struct recorder **r)
 	if (!r || !*r)
 		return;
 	pictures_free(&(*r)->pictures);
+	accessed_free(&(*r)->accessed);
 	mark_close(&(*r)->marks);
 	unwinder_free(&(*r)->unwind);
 	uprobes_free(&(*r)->probes);
@@ -589,6 +671,16 @@ int recorder_status(const struct recorder *r)
 unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first)
 {
 	return pictures_refused(r->pictures, ret_first);
+}
+
+const char *recorder_not_accessed(const struct recorder *r)
+{
+	return r->not_accessed[0] ? r->not_accessed : NULL;
+}
+
+u64 recorder_clear_ns(const struct recorder *r)
+{
+	return r->accessed ? accessed_cpu_ns(r->accessed) : 0;
 }
 
 u64 recorder_elapsed_ns(const struct recorder *r)

@@ -26,6 +26,8 @@ struct recorder_opts {
 	u64 ring_bytes; /* session_opts */
 	int may_be_blind; /* session_opts; msg is set when it came to that */
 	u64 duration_ns; /* 0: until the targets end */
+	int accessed; /* watch accessed bits: clears them */
+	u64 every_ns; /* clear and read again after this time; 0: once */
 	int live; /* pictures when asked for, as cheap as can be: compared with counters only */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
 	void (*progress)(void *ctx); /* after each process of a picture, once recording; or NULL */
@@ -69,6 +71,9 @@ int recorder_status(const struct recorder *r);
 const char *recorder_unprobed(const struct recorder *r);
 /* Pictures that the kernel refused: protected processes; *ret_first is one of them, when any. */
 unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first);
+/* Why accessed bits are not watched although they should be; NULL: they are. */
+const char *recorder_not_accessed(const struct recorder *r);
+u64 recorder_clear_ns(const struct recorder *r); /* CPU time of the longest clear of a process */
 u64 recorder_elapsed_ns(const struct recorder *r); /* recorded: without first and last pictures */
 u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture of all targets */
 u64 recorder_events(const struct recorder *r);

@@ -224,6 +224,7 @@ static int take(struct picture *p, pid_t pid, pid_t tid)
 	p->resident = pages.resident;
 	p->walk_ns = pages.walk_ns;
 	p->hold_ns = pages.hold_ns;
+	p->handed = pages.handed;
 	free(pages.recs);
 	p->seq_now = p->env->seq(p->env->ctx);
 	p->time_ns = now_ns();
@@ -276,6 +277,11 @@ u64 snapshot_walk_ns(const struct snapshot *s)
 u64 snapshot_hold_ns(const struct snapshot *s)
 {
 	return s->p.hold_ns;
+}
+
+u64 snapshot_handed(const struct snapshot *s)
+{
+	return s->p.handed;
 }
 
 u64 snapshot_time_ns(const struct snapshot *s)

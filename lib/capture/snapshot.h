@@ -20,6 +20,7 @@ struct snapshot_env {
 	struct pagecg *charged; /* pages are asked whether they are charged to a cgroup; or NULL */
 	int by_counters; /* compare with the counters of status: smaps_rollup walks every page again
 			  */
+	int accessed; /* with the walker: say which pages were accessed */
 	u64 (*map_ops)(void *ctx, u32 space); /* mapping calls of a space so far */
 	void *ctx;
 };
@@ -37,6 +38,7 @@ int snapshot_take(const struct snapshot_env *env, pid_t pid, u32 space, u32 walk
 u64 snapshot_cost_ns(const struct snapshot *s);
 u64 snapshot_walk_ns(const struct snapshot *s); /* CPU time of reading the pages, once */
 u64 snapshot_hold_ns(const struct snapshot *s); /* longest hold of the mmap lock; 0: pagemap */
+u64 snapshot_handed(const struct snapshot *s); /* accessed pages that another had reset */
 u64 snapshot_time_ns(const struct snapshot *s);
 u64 snapshot_resident(const struct snapshot *s); /* bytes */
 int snapshot_write(const struct snapshot *s, struct trace_writer *w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Who is charged for the pages of a picture, and how well that is known. A page that several own is
  * split by its bytes: each share is rounded so that all shares of a page are the page. */
+#include "lib/join/access.h"
 #include "lib/join/memcg.h"
 #include "lib/join/replay.h"
 
@@ -12,6 +13,7 @@ struct lot {
 	u32 space, mapping, owner;
 	enum mem_class cls;
 	enum cost_part part; /* of whose and what they are */
+	u64 birth; /* of the allocation, 0 none, ~0 freed */
 	int race, first, final;
 };
 
@@ -195,13 +197,19 @@ static void charge_class(struct replay *p, const struct lot *lot, s64 bytes)
 		charge_as(p, lot->owner, COST_PADDING, bytes, lot->part, lot->race);
 }
 
+static enum cost_part lot_part(struct replay *p, const struct lot *lot)
+{
+	const struct origin *owner = &p->origins[lot->owner];
+
+	return weaker(lot->part,
+		      lot->owner == lot->mapping ? page_part(p, owner) : owner_part(p, owner));
+}
+
 static void charge_bytes(struct replay *p, const struct lot *lot, u64 from, u64 to)
 {
 	const struct mp_ev_run *run = lot->run;
 	u32 owner = lot->owner, n = run->mapcount ? run->mapcount : 1;
-	enum cost_part part = owner == lot->mapping
-				      ? weaker(lot->part, page_part(p, &p->origins[owner]))
-				      : weaker(lot->part, owner_part(p, &p->origins[owner]));
+	enum cost_part part = lot_part(p, lot);
 	struct lot l = *lot;
 	s64 bytes = (s64)(to - from);
 	int race = lot->race;
@@ -236,6 +244,19 @@ static void charge_bytes(struct replay *p, const struct lot *lot, u64 from, u64 
 	part_add(&p->r->classes[lot->cls], race ? PART_INFERRED : lot->part, bytes);
 }
 
+static void charge_access(struct replay *p, const struct lot *lot, u64 from, u64 to)
+{
+	const struct access_lot l = {
+		.space = lot->space,
+		.owner = lot->owner,
+		.part = lot_part(p, lot),
+		.birth = lot->birth,
+		.final = lot->final,
+	};
+
+	access_charge(p, &l, from, to);
+}
+
 /* The first picture of a space is where growth counts from; it may be the last one too. */
 static void charge_lot(struct replay *p, const struct lot *lot, u64 from, u64 to)
 {
@@ -247,6 +268,8 @@ static void charge_lot(struct replay *p, const struct lot *lot, u64 from, u64 to
 		p->origins[lot->mapping].moved += to - from;
 	if (lot->final)
 		charge_bytes(p, lot, from, to);
+	if (resident && p->r->access.clears)
+		charge_access(p, lot, from, to);
 }
 
 /* ---- owners ---- */
@@ -288,6 +311,7 @@ static void lot_is(struct replay *p, struct lot *lot, u64 at, int heap,
 		return;
 	}
 	lot->cls = piece->state == LEDGER_LIVE ? CLASS_LIVE : CLASS_FREED;
+	lot->birth = piece->state == LEDGER_LIVE ? piece->birth : ~0ull;
 	lot->part = piece_part(p, lot->space, piece);
 	/* A page whose birth was not seen may be younger than what was freed there. */
 	if (piece->state == LEDGER_FREED && !ledger_page(p->ledger, lot->space, at))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "lib/join/access.h"
 #include "lib/join/replay.h"
 #include "lib/text/text.h"
 
@@ -374,11 +375,14 @@ static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *
 
 static int map_range(struct replay *p, u32 space, u64 start, u64 end, u32 origin)
 {
-	int err = ledger_map(p->ledger, space, start, end, origin);
+	int err;
 
+	access_drop(p, space, start, end, 1);
+	err = ledger_map(p->ledger, space, start, end, origin);
 	unmap_is_done(p, space, start, end);
 	doubts_end(p, space, start, end);
 	if (!err) {
+		p->origins[origin].stirred |= access_watches(p, space);
 		p->origins[origin].generations++;
 		p->origins[origin].mapped += end - start;
 	}
@@ -441,6 +445,8 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 
 	if (!origin)
 		return p->err;
+	access_drop(p, rec->space, ev->old_start, ev->old_start + ev->old_len, 1);
+	access_drop(p, rec->space, ev->new_start, ev->new_start + ev->new_len, 1);
 	unmap_is_done(p, rec->space, ev->new_start, ev->new_start + ev->new_len);
 	after_owner(p, origin, rec);
 	if (ev->new_len > ev->old_len)
@@ -525,6 +531,12 @@ int join_fault(struct replay *p, const struct mp_hdr *rec)
 	owner = origin_in(p, owner, rec->space);
 	if (!owner)
 		return p->err;
+	if (p->r->access.clears) {
+		err = access_fault(p, rec->space, ev->addr);
+		if (err < 0)
+			return err; /* no memory */
+		fresh = (u32)err;
+	}
 	cost = (struct fault_cost){
 		.space = rec->space,
 		.tid = ev->tid,
@@ -548,6 +560,8 @@ static int on_advise(struct replay *p, const struct mp_hdr *rec)
 	const struct mp_ev_advise *ev = trace_body(rec, advise);
 	int err;
 
+	/* Advice gives pages back, brings others in, or takes the bit away. */
+	access_drop(p, rec->space, ev->start, ev->end, 0);
 	/* MADV_FREE leaves the pages until memory is short; who needs one after that faults again.
 	 */
 	if (ev->advice != MADV_DONTNEED && ev->advice != MADV_REMOVE)
@@ -580,6 +594,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return on_map(p, rec);
 	case MP_EV_UNMAP:
 		err = unmap_begins(p, rec);
+		access_drop(p, rec->space, un->start, un->end, 1);
 		if (!err)
 			err = ledger_unmap(p->ledger, rec->space, un->start, un->end);
 		return err == -EINVAL || err == -ENOENT ? 0 : err;
@@ -587,6 +602,8 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return unmap_ends(p, rec);
 	case MP_EV_REMAP:
 		return on_remap(p, rec);
+	case MP_EV_CLEAR:
+		return access_clear(p, rec);
 	case MP_EV_FAULT:
 		return join_fault(p, rec);
 	case MP_EV_ADVISE:

@@ -199,6 +199,12 @@ struct report {
 		u64 cpu_ns; /* memprov's own, since the table before; 0: this is the first */
 		double cpu; /* in cores */
 	} live;
+	struct {
+		u32 clears; /* 0: accessed bits were not watched */
+		u32 doubts; /* MP_DOUBT_* */
+		u64 took_ns; /* the longest clear */
+		u64 huge; /* bytes of touched by huge entries, of which one bit tells */
+	} access;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
 	struct cost classes[CLASS_MAX]; /* of resident */

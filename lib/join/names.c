@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/join/access.h"
 #include "lib/join/shape.h"
 
 static u64 *slot_of(u64 *set, size_t cap, u64 id)
@@ -491,6 +492,7 @@ int names_attach(struct replay *p, struct report *r)
 		r->nr_rows++;
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
+		access_bound(p, o, row->cost);
 		bound_losses(p, row, o);
 		after_bound(p, o, row->cost);
 		r->stacks += row->nr_frames != 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/join/access.h"
 #include "lib/join/live.h"
 #include "lib/join/memcg.h"
 #include "lib/join/shape.h"
@@ -265,6 +266,9 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		return note_loss(p, rec, loss);
 	case MP_EV_MARK:
 		return note_mark(p, rec);
+	case MP_EV_CLEAR:
+	case MP_EV_ACCESSED:
+		return access_note(p, rec);
 	case MP_EV_WINDOW:
 		*(trace_body(rec, window)->end ? &p->window_end : &p->window_begin) = rec->time_ns;
 		break;
@@ -339,6 +343,7 @@ static int run(struct replay *p, size_t n, u64 seq)
 	for (i = 0; i < n && !err; i++)
 		err = note(p, replay_rec(p, i));
 	after_begin(p);
+	access_begin(p, final);
 	for (i = 0; i < n && !err; i++) {
 		const struct mp_hdr *rec = replay_rec(p, i);
 		const struct mp_ev_walk *w = trace_body(rec, walk);
@@ -348,6 +353,7 @@ static int run(struct replay *p, size_t n, u64 seq)
 			break;
 		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
+			access_walk(p, rec->space);
 			err = shape_walk(p, i);
 			if (!err)
 				err = find_races(p, i);
@@ -544,6 +550,7 @@ int replay_new(enum owner_mode owner, const char *(*text)(const void *ctx, u32 i
 void replay_free(struct replay **pp)
 {
 	struct replay *p = *pp;
+	u32 i;
 
 	if (!p)
 		return;
@@ -556,6 +563,8 @@ void replay_free(struct replay **pp)
 	join_free(&p->r);
 	free(p->origins);
 	free(p->hash);
+	for (i = 0; i < p->nr_spaces; i++)
+		access_free(p->spaces[i].access);
 	free(p->spaces);
 	free(p->space_index);
 	free(p->vmas);

@@ -23,6 +23,10 @@ struct origin {
 	u64 last_seq; /* of an unfinished recording: the latest record about it */
 	struct cost cost[COST_MAX];
 	u64 resident_start;
+	u64 unseen; /* bytes whose accessed bits say nothing: they may have been touched */
+	u64 late; /* bytes that were cold for as long as they were watched: not for all of the time
+		   */
+	int stirred; /* mapped, unmapped or given back in part while accessed bits were watched */
 	u64 moved; /* pages now under a faulting stack: they may have been here at the start */
 	u64 elsewhere; /* pages that unique counts in another row */
 	u64 multi; /* resident bytes that another row has, too */
@@ -41,6 +45,7 @@ struct space_state {
 			  */
 	u64 grew, gained; /* mapped at most; gained backing */
 	u64 unplaced; /* faults at an address that no mapping has */
+	struct access_space *access; /* access.c; NULL: nothing is known */
 	s64 doubtful[COST_MAX]; /* inferred parts of its rows: after a loss anybody's */
 };
 
@@ -209,6 +214,7 @@ struct replay {
 	u32 nr_leaving;
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
+	u32 accounted; /* up to this walk it is known what may have changed accessed bits */
 	struct shared_page *shared; /* of the final picture: unique counts each once */
 	size_t nr_pfns, cap_pfns;
 	s64 raced[COST_MAX]; /* of the last picture: inferred because the mapping changed */

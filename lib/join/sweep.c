@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/join/replay.h"
+#include "lib/join/access.h"
 
 /* Those that nobody can refer to: ended, in no picture shown, without a living descendant. */
 static u32 mark_gone(struct replay *p)
@@ -89,6 +89,8 @@ static void sweep_spaces(struct replay *p)
 	for (i = 0; i < p->nr_spaces; i++)
 		if (!p->spaces[i].gone)
 			p->spaces[n++] = p->spaces[i];
+		else
+			access_free(p->spaces[i].access);
 	p->nr_spaces = n;
 	space_reindex(p);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/join/access.h"
 #include "lib/join/memcg.h"
 #include "lib/join/shape.h"
 
@@ -165,7 +166,11 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 		at = p->walked;
 	if (end > p->walked)
 		p->walked = end;
-	if (!s || end <= at || (!final && !first))
+	if (!s || end <= at)
+		return 0;
+	if (access_run(p, rec->space, run))
+		return -ENOMEM;
+	if (!final && !first && !access_watches(p, rec->space))
 		return 0;
 	while (at < end && !p->err) {
 		if (ledger_next(p->ledger, rec->space, at, &iv) && iv.start <= at) {
@@ -235,9 +240,9 @@ int walk_finish(struct replay *p, const struct mp_hdr *rec, int final)
 	u32 space = rec->space;
 	u64 at = 0;
 	int err = repair(p, space);
-
 	struct space_state *s = space_get(p, space);
 
+	access_walk_end(p, space);
 	if (err || !final)
 		return err;
 	if (s && !s->pictured) {
@@ -268,6 +273,11 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 		return r->memcg ? NULL : "no cgroup was recorded: record with --cgroup";
 	if (id == COST_GROWN)
 		return r->no_growth;
+	if (id == COST_COLD || id == COST_ACCESS)
+		return r->access.clears ? NULL
+					: "accessed bits were not watched: --access ptwalk does";
+	if (id == COST_TOUCHED && r->access.clears)
+		return NULL;
 	return cost_columns[id].kind == COST_FLOW ? r->no_fault : NULL;
 }
 
@@ -392,6 +402,8 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
 		return knows_charges(p);
 	if (c == COST_GROWN)
 		return shows_growth(p, o);
+	if (c == COST_COLD || c == COST_ACCESS || (c == COST_TOUCHED && !sees_faults(p, o)))
+		return access_known(p, o->space);
 	return cost_columns[c].kind == COST_STOCK || sees_faults(p, o);
 }
 
@@ -437,6 +449,7 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 		ret[COST_GROWN] = ret[COST_RESIDENT];
 		grown(p, o, &ret[COST_GROWN]);
 	}
+	access_costs(p, o, ret);
 	after_costs(p, o, ret);
 }
 
@@ -473,7 +486,8 @@ static void total_bounds(const struct replay *p, struct report *r)
 	for (c = 0; c < COST_MAX; c++) {
 		struct cost *t = &r->total[c];
 
-		if ((cost_columns[c].kind == COST_STOCK && c != COST_CHARGED && !is_class(c)) ||
+		if ((cost_columns[c].kind == COST_STOCK && c != COST_CHARGED && c != COST_COLD &&
+		     !is_class(c)) ||
 		    c == COST_GROWN)
 			t->counted = t->inferred - p->raced[c == COST_GROWN ? COST_RESIDENT : c];
 		t->hi = cost_value(t);
@@ -514,6 +528,7 @@ void walk_judge(struct replay *p, struct report *r)
 		}
 	}
 	total_bounds(p, r);
+	access_totals(p, r);
 	class_bounds(r);
 	after_totals(p, r);
 	whole_bytes(&r->total[COST_PSS]);

@@ -30,6 +30,9 @@ struct out_opts {
 };
 
 /* The recorded cgroup (memcg not NULL): lines of the contract screen, and recording.cgroups. */
+/* What accessed bits say; nothing and null where they were not watched. */
+void out_access(FILE *f, const struct report *r, const struct out_opts *o);
+struct json_t *out_access_json(const struct report *r);
 void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_cgroups_json(const struct report *r);
 /* Bytes in words; good for the next fifteen calls. */

@@ -287,6 +287,7 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 	classes(f, r, o);
 	law(f, r, o);
 	growth(f, r, o);
+	out_access(f, r, o);
 	if (r->memcg)
 		out_cgroup(f, r, o);
 	live(f, r, o);
@@ -441,7 +442,8 @@ int out_table(FILE *f, const struct report *r, const struct out_opts *o)
 	if (zero)
 		fprintf(f, "  %zu rows have nothing in these columns\n", zero);
 	for (c = o->columns; *c >= 0; c++)
-		if (*c == COST_TOUCHED || *c == COST_STALL)
+		if ((*c == COST_TOUCHED && cost_hi(&r->total[*c]) > cost_value(&r->total[*c])) ||
+		    *c == COST_STALL)
 			fprintf(f, "%s%s", bounded++ ? " and " : "  ", cost_columns[*c].name);
 	if (bounded)
 		fprintf(f, " %s\n", bounded > 1 ? "are lower bounds" : "is a lower bound");
