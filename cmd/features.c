@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/touch.h"
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/selftest.h"
 #include "lib/capture/session.h"
@@ -128,7 +129,7 @@ int cmd_features(int argc, char **argv)
 	walk = try_walk(reason, sizeof(reason));
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";
 	{
-		struct feature r[] = {
+		struct feature r[6 + TOUCH_ROWS] = {
 			{"map", "sys_enter/exit", "tracepoint", row_status(&p, SELFTEST_MAP),
 			 "exact", row_reason(&p, SELFTEST_MAP), p.remedy},
 			{"fault", "tracepoint machine", "tracepoint",
@@ -148,6 +149,7 @@ int cmd_features(int argc, char **argv)
 			 ""},
 		};
 
+		touch_features(*walk == 'u', row_status(&p, SELFTEST_FAULT), r + 6);
 		/* What cannot be had gives nothing of any grade. */
 		for (i = 0; i < sizeof(r) / sizeof(r[0]); i++)
 			if (strcmp(r[i].status, "usable") != 0)

@@ -296,6 +296,13 @@ const char *accessed_unproven(const struct accessed *a)
 	return a->unproven[0] ? a->unproven : NULL;
 }
 
+int accessed_limits(const struct accessed *a, char *buf, size_t len)
+{
+	return snprintf(buf, len, "%s%s%s", a->unproven,
+			kdamond_runs() ? &"; a kdamond runs"[a->unproven[0] ? 0 : 2] : "",
+			lru_gen_on() ? "; the multi-generational LRU is on" : "");
+}
+
 int accessed_clear(struct accessed *a, pid_t pid, struct mp_ev_clear *ret_c)
 {
 	int err = lock(a, pid);

@@ -15,6 +15,8 @@ struct accessed;
 int accessed_open(char *msg, size_t msg_len, struct accessed **ret_a);
 /* Why no flush can be proven here, so that pages may have been accessed unseen; NULL: it can. */
 const char *accessed_unproven(const struct accessed *a);
+/* What will make them bounds on this machine as it is now, in words; 0: nothing, and buf is "". */
+int accessed_limits(const struct accessed *a, char *buf, size_t len);
 /* Clear those of pid. Fills in took and doubts. -EBUSY: another memprov reads this process's;
  * -ESRCH when it is gone, -EACCES when it is not ours to change. */
 int accessed_clear(struct accessed *a, pid_t pid, struct mp_ev_clear *ret_c);
