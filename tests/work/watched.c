@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * 256 MiB resident before it is ready: an object of 64 MiB and one of 192. Each line of the standard
- * input is a step: "read" reads 48 MiB of the first object; "map" maps the same again, anonymous and
- * populated by the kernel, from two functions; "again" reads 48 MiB of that.
- * Prints what each step touched and left alone as JSON lines, and "done".
+ * 256 MiB resident before it is ready: an object of 64 MiB and one of 192. Each line of the
+ * standard input is a step: "read" reads 48 MiB of the first object; "map" maps the same again,
+ * anonymous and populated by the kernel, from two functions; "again" reads 48 MiB of that. Prints
+ * what each step touched and left alone as JSON lines, and "done".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,9 +36,8 @@ static char *object(const char *name, size_t len)
 	return p;
 }
 
-#define populated(len)                             \
-	map_at(NULL, len, PROT_READ | PROT_WRITE, \
-	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1)
+#define populated(len) \
+	map_at(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1)
 
 static NOINLINE char *map_hot(void)
 {
