@@ -102,7 +102,5 @@ start_record --access ptwalk
 [ "$got" = 3 ] && grep -q "another memprov reads" "$dir/err" || fail "a second reader: $got, $(cat "$dir/err")"
 stop_record
 "$memprov" record -p "$pid" --access ptwalk --every 1us -w 1s -o "$dir/second" 2>"$dir/err" && got=0 || got=$?
-[ "$got" = 2 ] || fail "--every 1us: $got"
-"$memprov" record -p "$pid" --access ptwalk --every 0.001ms -w 1s -o "$dir/second" 2>"$dir/err" && got=0 || got=$?
-[ "$got" = 1 ] && grep -q "at least" "$dir/err" || fail "--every 0.001ms: $got, $(cat "$dir/err")"
+[ "$got" = 1 ] && grep -q "at least" "$dir/err" || fail "--every 1us: $got, $(cat "$dir/err")"
 stop_work
