@@ -5,6 +5,7 @@
 #ifndef MP_MAP_BPF_H
 #define MP_MAP_BPF_H
 
+#include "resource.bpf.h"
 #include "stack.bpf.h"
 
 #define PAGE_UP(x)    (((x) + MP_PAGE_SIZE - 1) & ~(MP_PAGE_SIZE - 1))
@@ -88,6 +89,8 @@ static __always_inline void send_map(struct thread *t, u64 stack, u64 start, u64
 		send_now(&r, sizeof(r), MP_CLASS_MAP);
 	} else {
 		send_topo(&r, sizeof(r), MP_CLASS_MAP);
+		if (kind == MP_MAP_MMAP)
+			name_mapping(t->space, start, end - start);
 	}
 }
 

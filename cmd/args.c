@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "cmd/args.h"
+#include "cmd/cmd.h"
 
 int parse_count(const char *text, unsigned long *ret)
 {
@@ -119,4 +120,12 @@ u64 parse_size(const char *text)
 		end++;
 	v *= (double)(1ull << shift);
 	return *end || v >= 0x1p62 ? 0 : (u64)v;
+}
+
+int names_option(const char *verb, const char *path, struct rules *ret)
+{
+	char msg[512];
+
+	rules_release(ret);
+	return rules_read(path, ret, msg, sizeof(msg)) ? fail(verb, "--names %s", msg) : 0;
 }

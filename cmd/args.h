@@ -4,6 +4,7 @@
 #define MP_CMD_ARGS_H
 
 #include "lib/join/join.h"
+#include "lib/trace/rules.h"
 
 /* A whole number. 0, or -1 for anything else. */
 int parse_count(const char *text, unsigned long *ret);
@@ -21,5 +22,8 @@ int input_open(struct input *in, const char *path, const char **ret_path);
 void input_close(struct input *in);
 /* join_file() of one. */
 int input_join(const char *path, enum owner_mode owner, struct report **ret_r);
+
+/* --names PATH. 0, or an exit status after a message. */
+int names_option(const char *verb, const char *path, struct rules *ret);
 
 #endif

@@ -19,6 +19,8 @@
 struct options {
 	const char *base, *next, *by, *format;
 	enum owner_mode owner;
+	int by_resource;
+	struct rules names;
 	const char *rule_text[MAX_RULES];
 	struct diff_rule rules[MAX_RULES];
 	size_t nr_rules;
@@ -30,10 +32,11 @@ static int parse(struct options *o, int argc, char **argv)
 	static const struct option longs[] = {
 		{"by", required_argument, NULL, 's'},	   {"owner", required_argument, NULL, 'w'},
 		{"fail-on", required_argument, NULL, 'x'}, {"format", required_argument, NULL, 'f'},
-		{"rows", required_argument, NULL, 'r'},	   {NULL, 0, NULL, 0},
+		{"rows", required_argument, NULL, 'r'},	   {"names", required_argument, NULL, 'N'},
+		{"group", required_argument, NULL, 'g'},   {NULL, 0, NULL, 0},
 	};
 	unsigned long rows;
-	int c;
+	int c, status;
 
 	while ((c = getopt_long(argc, argv, "s:", longs, NULL)) != -1) {
 		switch (c) {
@@ -57,6 +60,16 @@ static int parse(struct options *o, int argc, char **argv)
 				return misuse("diff", "--rows %s: not a number; 0 shows all",
 					      optarg);
 			o->rows = (unsigned int)rows;
+			break;
+		case 'N':
+			status = names_option("diff", optarg, &o->names);
+			if (status)
+				return status;
+			break;
+		case 'g':
+			if (strcmp(optarg, "stack") && strcmp(optarg, "resource"))
+				return misuse("diff", "--group %s: stack or resource", optarg);
+			o->by_resource = !strcmp(optarg, "resource");
 			break;
 		default:
 			return bad_option("diff", longs, argv);
@@ -136,6 +149,18 @@ static int usual(const struct report *base, const struct report *next)
 										  : COST_RESIDENT;
 }
 
+/* The file's report, with the names and groups asked for. */
+static int read_side(const struct options *o, const char *path, struct report **ret_r)
+{
+	int err = input_join(path, o->owner, ret_r);
+
+	if (!err && o->names.nr)
+		join_rules(*ret_r, o->names.rules, o->names.nr);
+	if (!err && o->by_resource)
+		err = join_group(*ret_r, "resource");
+	return err;
+}
+
 int cmd_diff(int argc, char **argv)
 {
 	struct options o = {.base = "memprov.data.old",
@@ -153,10 +178,12 @@ int cmd_diff(int argc, char **argv)
 	column = o.by ? columns_by("diff", o.by) : o.nr_rules ? o.rules[0].column : -1;
 	if (o.by && column < 0)
 		return 1;
-	err = input_join(o.base, o.owner, &base);
+	if (column == COST_IDLE && !o.by_resource)
+		return misuse("diff", "idle is a resource's: --group resource");
+	err = read_side(&o, o.base, &base);
 	if (err)
 		return fail_trace("diff", o.base, err);
-	err = input_join(o.next, o.owner, &next);
+	err = read_side(&o, o.next, &next);
 	if (err) {
 		status = fail_trace("diff", o.next, err);
 	} else if (diff_new(base, next, column < 0 ? usual(base, next) : column, &d)) {
@@ -169,5 +196,6 @@ int cmd_diff(int argc, char **argv)
 	diff_free(&d);
 	join_free(&next);
 	join_free(&base);
+	rules_release(&o.names);
 	return status;
 }

@@ -400,6 +400,8 @@ static int record(const struct options *o, struct trace_writer *w)
 		.argv = o->target.argv,
 		.path = o->output,
 		.user = o->target.user,
+		.rules = o->target.names.rules,
+		.nr_rules = o->target.names.nr,
 		.ring_bytes = o->ring_bytes,
 		.probe_allocs = o->probe_allocs,
 		.min_bytes = o->min_bytes,

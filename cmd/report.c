@@ -25,6 +25,7 @@ struct options {
 	size_t nr_inputs;
 	const char *by, *columns, *group, *format, *why, *output, *view, *filter, *evidence;
 	struct filter *rows_of;
+	struct rules names;
 	enum evidence weakest;
 	enum owner_mode owner;
 	int bytes, children, timeline, quiet;
@@ -54,23 +55,15 @@ static void add_input(struct options *o, const char *path)
 }
 
 static const struct option longs[] = {
-	{"by", required_argument, NULL, 's'},
-	{"columns", required_argument, NULL, 'c'},
-	{"group", required_argument, NULL, 'g'},
-	{"owner", required_argument, NULL, 'w'},
-	{"why", required_argument, NULL, 'y'},
-	{"rows", required_argument, NULL, 'r'},
-	{"bytes", no_argument, NULL, 'b'},
-	{"format", required_argument, NULL, 'f'},
-	{"output", required_argument, NULL, 'o'},
-	{"view", required_argument, NULL, 'V'},
-	{"filter", required_argument, NULL, 'F'},
-	{"evidence", required_argument, NULL, 'e'},
-	{"children", no_argument, NULL, 'C'},
-	{"at", required_argument, NULL, 'a'},
-	{"timeline", no_argument, NULL, 't'},
-	{"quiet", no_argument, NULL, 'q'},
-	{NULL, 0, NULL, 0},
+	{"by", required_argument, NULL, 's'},	  {"columns", required_argument, NULL, 'c'},
+	{"group", required_argument, NULL, 'g'},  {"owner", required_argument, NULL, 'w'},
+	{"why", required_argument, NULL, 'y'},	  {"rows", required_argument, NULL, 'r'},
+	{"bytes", no_argument, NULL, 'b'},	  {"format", required_argument, NULL, 'f'},
+	{"output", required_argument, NULL, 'o'}, {"view", required_argument, NULL, 'V'},
+	{"filter", required_argument, NULL, 'F'}, {"evidence", required_argument, NULL, 'e'},
+	{"children", no_argument, NULL, 'C'},	  {"at", required_argument, NULL, 'a'},
+	{"timeline", no_argument, NULL, 't'},	  {"quiet", no_argument, NULL, 'q'},
+	{"names", required_argument, NULL, 'N'},  {NULL, 0, NULL, 0},
 };
 
 static int parse_option(struct options *o, int c, char **argv)
@@ -133,6 +126,8 @@ static int parse_option(struct options *o, int c, char **argv)
 			      optarg);
 	case 'F':
 		return take_filter(o, optarg);
+	case 'N':
+		return names_option("report", optarg, &o->names);
 	case 'e':
 		o->evidence = optarg;
 		if (!evidence_parse(optarg, &o->weakest))
@@ -308,7 +303,8 @@ static int bad_group(const char *group)
 	const char *near = text_nearest(group, join_groups);
 
 	return misuse("report",
-		      "--group %s: stack, site, function, file, mapping, process or node%s%s",
+		      "--group %s: stack, site, function, file, mapping, process, node or "
+		      "resource%s%s",
 		      group, near ? "; did you mean " : "", near ? near : "");
 }
 
@@ -317,6 +313,8 @@ static int show(const struct options *o, struct report *r, struct out_opts *out)
 {
 	int status, err;
 
+	if (o->names.nr)
+		join_rules(r, o->names.rules, o->names.nr);
 	if (o->rows_of)
 		filter_report(o->rows_of, r);
 	if (o->evidence)
@@ -390,6 +388,8 @@ static int join_other(const struct options *o, const char *path, struct beside *
 {
 	int err = join_file(path, o->owner == OWNER_FAULT ? OWNER_AUTO : OWNER_FAULT, &b->other);
 
+	if (!err && o->names.nr)
+		join_rules(b->other, o->names.rules, o->names.nr);
 	if (!err && o->rows_of)
 		filter_report(o->rows_of, b->other);
 	if (!err && o->evidence)
@@ -462,5 +462,6 @@ int cmd_report(int argc, char **argv)
 	input_close(&in);
 	join_free(&r);
 	filter_free(&o.rows_of);
+	rules_release(&o.names);
 	return status;
 }

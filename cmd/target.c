@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cmd/args.h"
 #include "cmd/cmd.h"
 #include "cmd/target.h"
 #include "cmd/user.h"
@@ -128,6 +129,8 @@ int target_option(struct target *t, const char *verb, int c, const char *arg)
 	case 'u':
 		t->user_name = arg;
 		return 0;
+	case 'N':
+		return names_option(verb, arg, &t->names);
 	default:
 		return -1;
 	}

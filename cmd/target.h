@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <sys/types.h>
 #include "lib/capture/spawn.h"
+#include "lib/trace/rules.h"
 
 #define TARGET_PIDS_MAX 2048
 
@@ -19,6 +20,7 @@ struct target {
 	struct group *group; /* --cgroup; the process keeps it to its end */
 	char **argv; /* CMD; NULL when pids are followed */
 	const char *user_name; /* --user */
+	struct rules names; /* --names */
 	struct spawn_user user; /* whom CMD runs as: set by target_check */
 };
 
@@ -31,7 +33,8 @@ struct target {
 	{"cgroup", required_argument, NULL, 'g'},		\
 	{"all", no_argument, NULL, 'a'},			\
 	{"tree", no_argument, NULL, 't'},			\
-	{"user", required_argument, NULL, 'u'}
+	{"user", required_argument, NULL, 'u'},			\
+	{"names", required_argument, NULL, 'N'}
 /* clang-format on */
 
 /* The four ways and CMD exclude each other. 0, or an exit status after a message; also: one more

@@ -19,23 +19,24 @@ static const struct {
 	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
 	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--ring SIZE]\n"
 	 "               [--user NAME] [--alloc map|uprobe] [--min-size N] [--alloc-symbols LIST]\n"
-	 "               [--access faults|ptwalk] [--every DURATION]\n"
+	 "               [--access faults|ptwalk] [--every DURATION] [--names FILE]\n"
 	 "               [--strict] [--dry-run] [-q] [-v]\n"},
 	{"report",
 	 "memprov report [-i FILE | FILE...] [--by|-s COLUMN] [--columns LIST|help]\n"
 	 "               [--view growth|waste|pressure|numa] [--owner auto|alloc|fault]\n"
-	 "               [--group stack|site|function|file|mapping|process|node] [--children]\n"
-	 "               [--at TIME] [--timeline]\n"
+	 "               [--group stack|site|function|file|mapping|process|node|resource]\n"
+	 "               [--names FILE] [--children] [--at TIME] [--timeline]\n"
 	 "               [--filter EXPR] [--evidence exact|inferred|sampled]\n"
 	 "               [--why ID|NAME] [--rows N] [--bytes] [-q] [-o OUT]\n"
 	 "               [--format table|folded|json|csv|pprof|speedscope|html]\n"},
 	{"top",
 	 "memprov top -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -i FILE | -- CMD ARG...\n"
-	 "               [--tree] [--user NAME] [--by|-s COLUMN] [--group KEY] [-d SECS]\n"
-	 "               [--batch N] [--rows N] [--bytes] [-v]\n"},
+	 "               [--tree] [--user NAME] [--names FILE] [--by|-s COLUMN] [--group KEY]\n"
+	 "               [-d SECS] [--batch N] [--rows N] [--bytes] [-v]\n"},
 	{"diff",
 	 "memprov diff [BASE NEW] [--by|-s COLUMN] [--owner auto|alloc|fault]\n"
-	 "               [--fail-on RULE]... [--rows N] [--format table|json|markdown|folded]\n"},
+	 "               [--group stack|resource] [--names FILE] [--fail-on RULE]...\n"
+	 "               [--rows N] [--format table|json|markdown|folded]\n"},
 	{"mark",
 	 "memprov mark [-p RECORDER | -o FILE] TEXT\n"},
 	{"features",

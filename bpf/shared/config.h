@@ -13,6 +13,7 @@
 #define MP_MAX_STACKS	     65536
 #define MP_FILTER_WORDS	     1024u
 #define MP_KNOWN_STACKS	     4
+#define MP_MAX_RESOURCES     16384
 
 /* In a value of the targets map: the process shares a space it did not bring. */
 #define MP_TARGET_JOINED 0x80000000u
@@ -31,6 +32,21 @@ enum mp_alloc_args {
 	MP_ARGS_MAX = 8,
 };
 #define MP_ALLOC_COOKIE(args, family) ((u64)(family) << 8 | (args))
+
+/* When a resource was used last. */
+struct mp_resource_key {
+	u32 space;
+	char name[MP_RESOURCE_NAME];
+};
+
+struct mp_resource_use {
+	u64 last_ns, uses;
+};
+
+/* Behind RESOURCE and RESOURCE_END in the ring. */
+struct mp_resource_text {
+	char name[MP_RESOURCE_NAME + 4];
+};
 
 struct mp_space_loss {
 	u64 lost[MP_CLASS_MAX];

@@ -109,6 +109,13 @@ enum mp_map_kind { MP_MAP_MMAP = 0, MP_MAP_BRK = 1, MP_MAP_SHMAT = 2 };
 enum mp_inside { MP_INSIDE_NONE = 0, MP_INSIDE_ALLOC = 1 };
 /* Blocks of a pool lie in blocks of malloc, or in mappings of their own. */
 enum mp_family { MP_FAMILY_MALLOC = 0, MP_FAMILY_POOL = 1, MP_FAMILY_MAX = 2 };
+/* What the pattern of a NAME_RULE is compared with. */
+enum mp_named_by {
+	MP_BY_FUNCTION = 0,
+	MP_BY_MAPPING = 1,
+	MP_BY_FILE = 2,
+	MP_BY_MAX = 3,
+};
 enum mp_walk_provider { MP_WALK_BPF = 0, MP_WALK_PAGEMAP = 1, MP_WALK_SMAPS = 2 };
 enum mp_end { MP_END_DURATION = 0, MP_END_SIGNAL = 1, MP_END_TARGET = 2, MP_END_SIZE = 3 };
 
@@ -178,8 +185,9 @@ enum mp_cgroup_flags {
 enum mp_stat_unit { MP_UNIT_NUMBER = 0, MP_UNIT_BYTES = 1, MP_UNIT_US = 2 };
 enum mp_stat_state { MP_STAT_VALUE = 0, MP_STAT_UNLIMITED = 1 };
 
-#define MP_STACK_DEPTH 127
-#define MP_STRING_MAX  4096
-#define MP_PAGE_SIZE   4096ull
+#define MP_STACK_DEPTH	 127
+#define MP_STRING_MAX	 4096
+#define MP_PAGE_SIZE	 4096ull
+#define MP_RESOURCE_NAME 124 /* bytes of a resource's name and the zero behind it */
 
 #endif

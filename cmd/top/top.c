@@ -106,6 +106,16 @@ int top_table(FILE *f, struct report *r, const struct out_opts *o)
 	return out_table(f, r, o);
 }
 
+/* The file's report, with the names asked for. */
+static int read_file(const struct top_options *o, struct report **ret_r)
+{
+	int err = input_join(o->input, OWNER_AUTO, ret_r);
+
+	if (!err && o->target.names.nr)
+		join_rules(*ret_r, o->target.names.rules, o->target.names.nr);
+	return err;
+}
+
 /* A file's report is made again when its rows were grouped or filtered away. */
 static int browse(const struct top_options *o, struct screen *s, struct report *r)
 {
@@ -118,7 +128,7 @@ static int browse(const struct top_options *o, struct screen *s, struct report *
 		if (e == SCREEN_MARK)
 			screen_say(s, "no mark: this is a recording of the past");
 		if (e == SCREEN_FRESH) {
-			err = input_join(o->input, OWNER_AUTO, &r);
+			err = read_file(o, &r);
 			if (!err)
 				err = screen_show(s, r, 1);
 		} else if (e == SCREEN_NOTHING) {
@@ -132,7 +142,7 @@ static int from_file(const struct top_options *o, const struct out_opts *out)
 {
 	struct screen *s = NULL;
 	struct report *r = NULL;
-	int status, err = input_join(o->input, OWNER_AUTO, &r);
+	int status, err = read_file(o, &r);
 
 	if (err)
 		return fail_trace("top", o->input, err);

@@ -12,6 +12,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "lib/capture/modules.h"
+#include "lib/capture/picture.h"
+#include "lib/capture/snapshot.h"
 #include "lib/sym/file.h"
 #include "lib/sym/sym.h"
 
@@ -188,6 +190,44 @@ int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma 
 	m->files[m->nr_files].ino = v->ino;
 	m->files[m->nr_files++].fd = fd;
 	return fd;
+}
+
+static int code_line(pid_t tid, char *line, int (*fn)(void *ctx, int fd, const char *path),
+		     void *ctx)
+{
+	unsigned long long start, end, ino;
+	unsigned int maj, min;
+	char perm[8];
+	int at = 0, fd, err;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%llx-%llx %7s %*x %x:%x %llu %n", &start, &end, perm, &maj, &min, &ino,
+		   &at) < 6 ||
+	    perm[2] != 'x' || !at || line[at] != '/' || !ino)
+		return 0;
+	fd = modules_open_mapped(
+		tid,
+		&(struct mp_ev_vma){.start = start, .end = end, .ino = ino, .dev = maj << 20 | min},
+		line + at);
+	if (fd < 0)
+		return 0;
+	err = fn(ctx, fd, line + at);
+	close(fd);
+	return err;
+}
+
+int modules_each_code(pid_t pid, int (*fn)(void *ctx, int fd, const char *path), void *ctx)
+{
+	pid_t tid = snapshot_thread(pid);
+	FILE *f = tid > 0 ? proc_open(tid, "maps") : NULL;
+	char line[4300];
+	int err = 0;
+
+	while (f && !err && fgets(line, sizeof(line), f))
+		err = code_line(tid, line, fn, ctx);
+	if (f)
+		fclose(f);
+	return err;
 }
 
 /* The process as its own namespace numbers it, and its user. */

@@ -16,6 +16,7 @@
 #include "lib/capture/pictures.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
+#include "lib/capture/resources.h"
 #include "lib/capture/selftest.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
@@ -32,6 +33,7 @@ struct recorder {
 	struct session *s;
 	struct unwinder *unwind; /* NULL: nothing is loaded */
 	struct uprobes *probes; /* NULL: none on allocators */
+	struct resources *resources; /* NULL: nothing is loaded */
 	struct mark_port *marks; /* NULL: none can be set */
 	struct pictures *pictures;
 	struct accessed *accessed; /* NULL: accessed bits are left alone */
@@ -113,6 +115,24 @@ static int put_touch_hook(struct recorder *r)
 	return put_hook(r, "touch", "accessed bits", "BTF field", accessed_unproven(r->accessed));
 }
 
+static int put_rules(struct recorder *r)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < r->o->nr_rules && !err; i++) {
+		const struct name_rule *rule = &r->o->rules[i];
+		struct mp_ev_name_rule ev = {
+			.name = (u32)trace_string(r->w, rule->name),
+			.kind = rule->by,
+			.pattern = (u32)trace_string(r->w, rule->pattern),
+		};
+
+		err = put(r, MP_EV_NAME_RULE, &ev, sizeof(ev));
+	}
+	return err;
+}
+
 /* reason: why a session without privilege is blind. */
 static int put_hooks(struct recorder *r, const char *reason)
 {
@@ -146,6 +166,8 @@ static int put_hooks(struct recorder *r, const char *reason)
 					  pictures_no_walker(r->pictures));
 	if (!err)
 		err = put_touch_hook(r);
+	if (!err)
+		err = put_rules(r);
 	return err ? err : put_alloc_hook(r);
 }
 
@@ -294,6 +316,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = selftest_run(r->s, &r->test);
 	if (!err && !session_blind(r->s))
 		err = supply_open(r->s, &r->unwind);
+	if (!err && !session_blind(r->s))
+		err = resources_open(r->s, &r->resources);
 	if (!err && o->probe_allocs)
 		err = open_probes(r, msg, msg_len);
 	if (!err)
@@ -406,6 +430,10 @@ int recorder_start(struct recorder *r)
 	if (!err && r->probes)
 		err = r->child ? uprobes_expect(r->probes, r->child, r->o->argv[0], &r->o->user)
 			       : uprobes_turn(r->probes);
+	if (!err && r->resources)
+		err = r->child
+			      ? resources_expect(r->resources, r->child, r->o->argv[0], &r->o->user)
+			      : resources_turn(r->resources);
 	if (!err && r->unwind)
 		err = supply_settle(r->s, r->unwind, r->o->argv, &r->o->user);
 	if (!err && r->o->group)
@@ -478,6 +506,11 @@ static int pause_ms(const struct recorder *r, u64 now)
 	return left < 50000000 ? (int)(left / 1000000) + 1 : 50;
 }
 
+static int write_uses(struct recorder *r)
+{
+	return r->resources ? resources_write_uses(r->resources, r->w) : 0;
+}
+
 /* At most 2% of a core are spent on them. Of those that are replaced one in ten seconds stays in
  * the file: a recorder killed leaves a picture of the end. */
 static int next_pictures(struct recorder *r, u64 now)
@@ -485,7 +518,9 @@ static int next_pictures(struct recorder *r, u64 now)
 	int err = take_all(r);
 
 	if (!err && now - r->written_ns >= 10000000000ull) {
-		err = pictures_write(r->pictures);
+		err = write_uses(r);
+		if (!err)
+			err = pictures_write(r->pictures);
 		pictures_forget(r->pictures);
 		r->written_ns = now;
 	}
@@ -508,6 +543,8 @@ int recorder_turn(struct recorder *r)
 		err = supply_turn(r->s, r->unwind);
 	if (!err && r->probes)
 		err = uprobes_turn(r->probes);
+	if (!err && r->resources)
+		err = resources_turn(r->resources);
 	if (!err)
 		err = take_marks(r);
 	if (!err && r->end < 0 && clear_due(r, now))
@@ -539,6 +576,8 @@ int recorder_catch_up(struct recorder *r, u64 *ret_seq)
 	struct group *g = r->o->group;
 	int err = g ? group_write(g, MP_CGROUP_NOW, 0, session_seq(r->s), r->w) : 0;
 
+	if (!err)
+		err = write_uses(r);
 	*ret_seq = session_seq(r->s);
 	if (!err)
 		err = session_write_losses(r->s);
@@ -576,6 +615,8 @@ int recorder_finish(struct recorder *r, const char *path)
 	int err;
 
 	err = last_look(r);
+	if (!err)
+		err = write_uses(r);
 	r->last_ns = now_ns() - started;
 	/* Calls whose effect the picture shows return, and say whose they are. */
 	if (!err)
@@ -585,6 +626,8 @@ int recorder_finish(struct recorder *r, const char *path)
 	mark_close(&r->marks);
 	if (r->probes)
 		uprobes_detach(r->probes);
+	if (r->resources)
+		resources_detach(r->resources);
 	if (!err || err == -EFBIG) {
 		int stopped = session_stop(r->s);
 
@@ -636,6 +679,7 @@ void recorder_free(struct recorder **r)
 	mark_close(&(*r)->marks);
 	unwinder_free(&(*r)->unwind);
 	uprobes_free(&(*r)->probes);
+	resources_free(&(*r)->resources);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
 		close((*r)->go_fd);

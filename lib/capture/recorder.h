@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/types.h>
 #include "lib/capture/spawn.h"
+#include "lib/trace/rules.h"
 #include "lib/trace/trace.h"
 
 struct group;
@@ -23,6 +24,8 @@ struct recorder_opts {
 	const char *pool_prefixes; /* uprobes_opts */
 	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
 	struct spawn_user user; /* whom CMD runs as */
+	const struct name_rule *rules; /* go into the trace */
+	size_t nr_rules;
 	u64 ring_bytes; /* session_opts */
 	int may_be_blind; /* session_opts; msg is set when it came to that */
 	u64 duration_ns; /* 0: until the targets end */

@@ -16,6 +16,7 @@
 #include "lib/capture/lose.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/refusal.h"
+#include "lib/capture/resources.h"
 #include "lib/capture/session.h"
 #include "lib/capture/snapshot.h"
 #include "lib/capture/spaces.h"
@@ -32,7 +33,7 @@ struct session {
 	int err; /* first failure of the sink, sticky */
 	u64 events;
 	/* Losses that are in the trace already. */
-	u64 told[MP_LOSS_MAX], told_misses[MP_CLASS_MAX];
+	u64 told[MP_LOSS_MAX], told_misses[MP_CLASS_MAX], told_resource;
 	struct spaces spaces;
 	/* Without privilege: nothing is loaded, the skeleton only keeps the numbers. */
 	void (*divert)(void *ctx, const struct mp_hdr *rec);
@@ -40,7 +41,7 @@ struct session {
 	struct {
 		int (*fn)(void *ctx, const struct mp_hdr *rec);
 		void *ctx;
-	} watch[2];
+	} watch[3];
 	int wake_fd;
 	int drop_faults;
 	int blind;
@@ -64,7 +65,7 @@ void session_verbose(int on)
 }
 
 /* The ring carries comm inline; the file names it by id. */
-static int write_space(struct session *s, void *data)
+static int write_space(struct session *s, const void *data)
 {
 	struct {
 		struct mp_hdr hdr;
@@ -81,6 +82,19 @@ static int write_space(struct session *s, void *data)
 		return (int)id;
 	rec.ev.comm = (u32)id;
 	return trace_write(s->w, &rec.hdr);
+}
+
+static int write_record(struct session *s, const struct mp_hdr *hdr)
+{
+	switch (hdr->type) {
+	case MP_EV_SPACE:
+		return write_space(s, hdr);
+	case MP_EV_RESOURCE:
+	case MP_EV_RESOURCE_END:
+		return resource_record(s->w, hdr);
+	default:
+		return trace_write(s->w, hdr);
+	}
 }
 
 static int end_space(struct session *s, u32 space);
@@ -114,7 +128,7 @@ static int on_record(void *ctx, void *data, size_t size)
 	}
 	if (hdr->type == MP_EV_FAULT && s->drop_faults)
 		return 0;
-	err = hdr->type == MP_EV_SPACE ? write_space(s, data) : trace_write(s->w, hdr);
+	err = write_record(s, hdr);
 	if (!err)
 		err = note(s, hdr);
 	if (err)
@@ -449,10 +463,22 @@ int session_alive(struct session *s)
 
 void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx)
 {
-	size_t i = s->watch[0].fn != NULL;
+	size_t i = 0;
 
+	while (s->watch[i].fn)
+		i++;
 	s->watch[i].fn = fn;
 	s->watch[i].ctx = ctx;
+}
+
+const struct bpf_program *session_program(const struct session *s, const char *name)
+{
+	return bpf_object__find_program_by_name(s->skel->obj, name);
+}
+
+int session_map(const struct session *s, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(s->skel->obj, name);
 }
 
 void session_wake_by(struct session *s, int fd)
@@ -597,7 +623,8 @@ static u64 misses_of(const struct bpf_program *prog)
 									  : info.recursion_misses;
 }
 
-static void recursion_misses(struct session *s, u64 *ret_by_class)
+/* What is said of resources is no event of a class. */
+static void recursion_misses(struct session *s, u64 *ret_by_class, u64 *ret_resource)
 {
 	struct bpf_program *prog;
 
@@ -606,6 +633,10 @@ static void recursion_misses(struct session *s, u64 *ret_by_class)
 		int map = !strncmp(bpf_program__name(prog), "on_sys", 6);
 		int task = strstr("on_fork on_exec on_exit", bpf_program__name(prog)) != NULL;
 
+		if (!strncmp(bpf_program__name(prog), "on_resource", 11)) {
+			*ret_resource += misses_of(prog);
+			continue;
+		}
 		ret_by_class[map    ? MP_CLASS_MAP
 			     : task ? MP_CLASS_SPACE
 				    : MP_CLASS_PAGE] += misses_of(prog);
@@ -670,15 +701,17 @@ static int end_space(struct session *s, u32 space)
 int session_write_losses(struct session *s)
 {
 	int fd = bpf_map__fd(s->skel->maps.space_loss), err = 0;
-	u64 misses[MP_CLASS_MAX] = {0};
+	u64 misses[MP_CLASS_MAX] = {0}, resource = 0;
 	u32 key, next, *prev = NULL, i;
 
 	if (s->blind)
 		return 0;
+	recursion_misses(s, misses, &resource);
+	session_count(s, MP_LOSS_RESOURCE, resource - s->told_resource);
+	s->told_resource = resource;
 	/* By cause for the whole recording (space 0), by class for each space. */
 	for (i = 0; i < MP_LOSS_MAX && !err; i++)
 		err = tell(s, 0, i, MP_CLASS_MAX, s->skel->bss->mp_losses[i], &s->told[i]);
-	recursion_misses(s, misses);
 	for (i = 0; i < MP_CLASS_MAX && !err; i++)
 		err = tell(s, 0, MP_LOSS_RECURSION, i, misses[i], &s->told_misses[i]);
 	while (!err && !bpf_map_get_next_key(fd, prev, &next)) {

@@ -9,6 +9,7 @@
 
 struct bank_fds;
 struct bpf_object;
+struct bpf_program;
 struct session;
 
 #define SESSION_RING_MIN 65536u
@@ -35,8 +36,8 @@ int session_follow(struct session *s, pid_t pid, u32 space);
 void session_forget(struct session *s);
 /* From now on FAULT records are not written: the kernel's events are not what they must be. */
 void session_drop_faults(struct session *s);
-/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. Two may
- * watch. */
+/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. Three
+ * may watch. */
 void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx);
 /* session_poll() also returns when this fd is readable; -1: none. */
 void session_wake_by(struct session *s, int fd);
@@ -62,6 +63,10 @@ u64 session_map_bytes(const struct session *s); /* kernel memory of the BPF maps
 u64 session_lost_rings(const struct session *s); /* for want of room, of the lost */
 u64 session_lost(const struct session *s); /* events */
 u64 session_lost_names(const struct session *s); /* causes that cost no event */
+/* A program that is attached by who asks for it. */
+const struct bpf_program *session_program(const struct session *s, const char *name);
+/* The descriptor of a map, or -errno. */
+int session_map(const struct session *s, const char *name);
 /* Another object, opened and not loaded, is to work on this one's maps but for scratch space. */
 int session_share(struct session *s, struct bpf_object *obj);
 /* It is loaded: its ring is drained with the others, its programs' misses are losses of class cls.

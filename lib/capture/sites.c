@@ -2,17 +2,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <gelf.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "lib/capture/jail.h"
+#include "lib/capture/ask.h"
 #include "lib/capture/sites.h"
-
-#define FILE_MS 10000
 
 /* THE table of functions. Operators count only in a file that has a malloc of its own: elsewhere
  * they call it. Out of some an exception may be thrown, and a return probe would end the program
@@ -191,17 +183,12 @@ static void read_file(struct reading *r, int fd)
 	}
 }
 
-static _Noreturn void child(int fd, const char *prefixes, int out)
+static void answer(const void *prefixes, int fd, void *found)
 {
-	static struct reading r;
-	int keep[] = {fd, out};
+	struct reading r = {.prefixes = prefixes};
 
-	prctl(PR_SET_NAME, "memprov-sites");
-	r.prefixes = prefixes;
-	if (jail_enter(keep, 2))
-		_exit(1);
 	read_file(&r, fd);
-	_exit(write(out, &r.f, sizeof(r.f)) != sizeof(r.f));
+	memcpy(found, &r.f, sizeof(r.f));
 }
 
 /* ---- the parent ---- */
@@ -209,21 +196,10 @@ static _Noreturn void child(int fd, const char *prefixes, int out)
 /* What an attacker's file makes of its reader is no site: a probe in the middle of an instruction
  * would break it. The kernel refuses what is not the start of one only in part; who can map the
  * file can break it anyhow. */
-static int read_answer(int in, struct found *f)
+static int check(const struct found *f)
 {
-	struct pollfd p = {.fd = in, .events = POLLIN};
-	size_t len = 0;
-	ssize_t n;
 	s64 i;
 
-	while (len < sizeof(*f)) {
-		if (poll(&p, 1, FILE_MS) != 1)
-			return -ETIMEDOUT;
-		n = read(in, (u8 *)f + len, sizeof(*f) - len);
-		if (n <= 0)
-			return -EBADMSG;
-		len += (size_t)n;
-	}
 	if (f->nr < 0)
 		return f->nr == -ENOTSUP ? -ENOTSUP : -ENOEXEC;
 	for (i = 0; i < f->nr && f->nr <= SITES_MAX; i++)
@@ -235,22 +211,10 @@ static int read_answer(int in, struct found *f)
 int sites_read(int fd, const char *prefixes, struct site *ret)
 {
 	static struct found f;
-	int fds[2], n;
-	pid_t pid;
+	int n = ask_file(fd, answer, prefixes, &f, sizeof(f));
 
-	if (pipe(fds))
-		return -errno;
-	pid = fork();
-	if (!pid)
-		child(fd, prefixes, fds[1]);
-	close(fds[1]);
-	n = pid < 0 ? -EAGAIN : read_answer(fds[0], &f);
-	close(fds[0]);
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	if (!n)
+		n = check(&f);
 	if (n > 0)
 		memcpy(ret, f.sites, (size_t)n * sizeof(*ret));
 	return n;

@@ -14,10 +14,8 @@
 #include "lib/capture/libs.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/multi.h"
-#include "lib/capture/picture.h"
 #include "lib/capture/session.h"
 #include "lib/capture/sites.h"
-#include "lib/capture/snapshot.h"
 #include "lib/capture/uprobes.h"
 #include "lib/sym/file.h"
 
@@ -314,44 +312,28 @@ static int feed(void *ctx, const struct mp_hdr *rec)
 	return 0;
 }
 
-/* A line of maps. */
-static int scan_line(struct uprobes *u, struct uproc *p, pid_t tid, char *line, int *ret_new)
-{
-	unsigned long long start, end, ino;
-	unsigned int maj, min;
-	char perm[8];
-	int at = 0, fd, err;
+struct scanned {
+	struct uprobes *u;
+	struct uproc *p;
+	int is_new;
+};
 
-	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%llx-%llx %7s %*x %x:%x %llu %n", &start, &end, perm, &maj, &min, &ino,
-		   &at) < 6 ||
-	    perm[2] != 'x' || !at || line[at] != '/' || !ino)
-		return 0;
-	fd = modules_open_mapped(
-		tid,
-		&(struct mp_ev_vma){.start = start, .end = end, .ino = ino, .dev = maj << 20 | min},
-		line + at);
-	if (fd < 0)
-		return 0;
-	err = probe(u, p, fd, line + at, ret_new);
-	close(fd);
-	return err;
+static int scan_file(void *ctx, int fd, const char *path)
+{
+	struct scanned *s = ctx;
+
+	return probe(s->u, s->p, fd, path, &s->is_new);
 }
 
 /* What a process did between its birth, or the mapping of an allocator, and now was not seen. */
 static int scan(struct uprobes *u, struct uproc *p)
 {
-	pid_t tid = snapshot_thread(p->pid);
-	FILE *f = tid > 0 ? proc_open(tid, "maps") : NULL;
-	int err = 0, is_new_to_it = 0;
-	char line[4300];
+	struct scanned s = {u, p, 0};
+	int err;
 
 	p->to_scan = 0;
-	while (f && !err && fgets(line, sizeof(line), f))
-		err = scan_line(u, p, tid, line, &is_new_to_it);
-	if (f)
-		fclose(f);
-	if (!err && ((is_new_to_it && p->late) || (!p->nr_links && !p->unprobed)))
+	err = modules_each_code(p->pid, scan_file, &s);
+	if (!err && ((s.is_new && p->late) || (!p->nr_links && !p->unprobed)))
 		err = session_lose(u->s, p->space, MP_LOSS_ALLOC_GAP, MP_CLASS_ALLOC);
 	p->unprobed = !p->nr_links;
 	p->late = 1;

@@ -381,7 +381,13 @@ void access_costs(struct replay *p, const struct origin *o, struct cost *costs)
 
 	if (!a || !a->read)
 		return;
-	open = doubted(p, o->space) || o->unseen || o->late || o->stirred;
+	/* A page may have been touched before its bytes were named, or lost another name. */
+	for (i = 0; i < COST_MAX && o->resource; i++)
+		if (i == COST_TOUCHED || i == COST_ACCESS || i == COST_COLD) {
+			costs[i].inferred += costs[i].exact;
+			costs[i].exact = costs[i].counted = 0;
+		}
+	open = doubted(p, o->space) || o->unseen || o->late || o->stirred || o->resource;
 	for (i = 0; i < COST_MAX; i++)
 		if (i == COST_TOUCHED || i == COST_ACCESS || i == COST_COLD)
 			costs[i].open = costs[i].known && open;
@@ -406,12 +412,14 @@ void access_bound(struct replay *p, const struct origin *o, struct cost *costs)
 		return;
 	more = doubtful(p, o, costs);
 	/* A mapping that changed may have been touched wherever it was. */
-	if (!o->stirred)
+	if (!o->stirred && !o->resource)
 		costs[COST_TOUCHED].hi = cost_value(&costs[COST_TOUCHED]) + more;
 	else
 		costs[COST_TOUCHED].hi += more;
 	costs[COST_ACCESS].hi = costs[COST_TOUCHED].hi;
 	costs[COST_COLD].hi = cost_value(&costs[COST_COLD]) + (s64)o->unseen;
+	if (o->resource)
+		costs[COST_COLD].hi = cost_value(&costs[COST_RESIDENT]);
 }
 
 void access_totals(struct replay *p, struct report *r)

@@ -39,6 +39,7 @@ void after_note(struct replay *p, const struct mp_hdr *rec)
 	const struct mp_ev_remap *r = trace_body(rec, remap);
 	const struct mp_ev_advise *a = trace_body(rec, advise);
 	const struct mp_ev_fault *f = trace_body(rec, fault);
+	const struct mp_ev_resource *n = trace_body(rec, resource);
 	struct space_state *s = p->unfinished ? space_get(p, rec->space) : NULL;
 
 	if (!s)
@@ -59,6 +60,10 @@ void after_note(struct replay *p, const struct mp_hdr *rec)
 		break;
 	case MP_EV_ADVISE:
 		touch_range(p, s->id, a->start, a->end, rec->seq);
+		break;
+	case MP_EV_RESOURCE:
+	case MP_EV_RESOURCE_END: /* both begin with the range */
+		touch_range(p, s->id, n->start, n->end, rec->seq);
 		break;
 	case MP_EV_FAULT:
 		s->gained += MP_PAGE_SIZE << (f->order < 20 ? f->order : 0);
@@ -98,7 +103,7 @@ static int is_after(struct replay *p, const struct origin *o)
 {
 	const struct space_state *s = p->unfinished ? space_get(p, o->space) : NULL;
 
-	return s && o->last_seq > s->picture_seq;
+	return s && (o->base ? &p->origins[o->base] : o)->last_seq > s->picture_seq;
 }
 
 static void doubt(struct cost *c)
@@ -128,7 +133,7 @@ void after_bound(struct replay *p, const struct origin *o, struct cost *costs)
 	if (!is_after(p, o))
 		return;
 	for (c = 0; c < COST_MAX; c++) {
-		if (cost_columns[c].kind != COST_STOCK && c != COST_GROWN)
+		if ((cost_columns[c].kind != COST_STOCK && c != COST_GROWN) || c == COST_IDLE)
 			continue;
 		more = (s64)s->grew + (c == COST_RESERVED ? 0 : (s64)s->gained);
 		if (reserved + more > costs[c].hi)
@@ -151,7 +156,7 @@ void after_totals(struct replay *p, struct report *r)
 		r->classes[c].hi += more;
 	}
 	for (c = 0; c < COST_MAX; c++)
-		if (cost_columns[c].kind == COST_STOCK || c == COST_GROWN) {
+		if ((cost_columns[c].kind == COST_STOCK || c == COST_GROWN) && c != COST_IDLE) {
 			/* Its rows are in doubt already. */
 			r->total[c].counted = 0;
 			r->total[c].open = 1;

@@ -184,8 +184,12 @@ static int find_busy(struct replay *p, const struct mp_hdr *rec, u64 end)
 	const struct mp_ev_alloc *a = trace_body(rec, alloc);
 	const struct mp_ev_realloc *r = trace_body(rec, realloc);
 	const struct mp_ev_free *f = trace_body(rec, free);
+	const struct mp_ev_resource *n = trace_body(rec, resource);
 	int err = 0;
 
+	/* Both begin with the range. */
+	if ((rec->type == MP_EV_RESOURCE || rec->type == MP_EV_RESOURCE_END) && rec->seq <= end)
+		return add_busy(p, n->start, n->end);
 	if (rec->type == MP_EV_ALLOC && a->seq_entry <= end)
 		return add_busy(p, a->addr, a->addr + a->bytes);
 	if (rec->type == MP_EV_FREE && rec->seq <= end)

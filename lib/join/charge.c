@@ -11,6 +11,7 @@
 struct lot {
 	const struct mp_ev_run *run;
 	u32 space, mapping, owner;
+	u32 unnamed; /* the owner without the name of these bytes */
 	enum mem_class cls;
 	enum cost_part part; /* of whose and what they are */
 	u64 birth; /* of the allocation, 0 none, ~0 freed */
@@ -202,7 +203,7 @@ static enum cost_part lot_part(struct replay *p, const struct lot *lot)
 	const struct origin *owner = &p->origins[lot->owner];
 
 	return weaker(lot->part,
-		      lot->owner == lot->mapping ? page_part(p, owner) : owner_part(p, owner));
+		      lot->unnamed == lot->mapping ? page_part(p, owner) : owner_part(p, owner));
 }
 
 static void charge_bytes(struct replay *p, const struct lot *lot, u64 from, u64 to)
@@ -258,18 +259,33 @@ static void charge_access(struct replay *p, const struct lot *lot, u64 from, u64
 }
 
 /* The first picture of a space is where growth counts from; it may be the last one too. */
-static void charge_lot(struct replay *p, const struct lot *lot, u64 from, u64 to)
+static void charge_named(struct replay *p, const struct lot *lot, u64 from, u64 to)
 {
 	int resident = lot->run->flags & MP_PAGE_RESIDENT;
 
 	if (lot->first && resident)
 		p->origins[lot->owner].resident_start += to - from;
-	if (lot->final && lot->owner != lot->mapping && resident)
+	if (lot->final && lot->unnamed != lot->mapping && resident)
 		p->origins[lot->mapping].moved += to - from;
 	if (lot->final)
 		charge_bytes(p, lot, from, to);
 	if (resident && p->r->access.clears)
 		charge_access(p, lot, from, to);
+}
+
+/* By the names of its bytes. */
+static void charge_lot(struct replay *p, const struct lot *lot, u64 from, u64 to)
+{
+	struct lot l = *lot;
+	u64 end;
+
+	l.unnamed = lot->owner;
+	for (; from < to; from = end) {
+		end = to;
+		l.owner = resource_row(p, lot->owner, lot->space, from, &end);
+		l.race = lot->race || (p->some_named && alloc_is_busy(p, from, &end));
+		charge_named(p, &l, from, end);
+	}
 }
 
 /* ---- owners ---- */
@@ -372,6 +388,21 @@ void charge_range(struct replay *p, u32 space, const struct ledger_interval *iv,
 	}
 }
 
+/* What is reserved of these bytes, by their names. */
+static void charge_reserved_by(struct replay *p, u32 space, u32 origin, u64 from, u64 to,
+			       enum cost_part part, int race)
+{
+	u64 end;
+	u32 row;
+
+	for (; from < to; from = end) {
+		end = to;
+		row = resource_row(p, origin, space, from, &end);
+		charge_as(p, row, COST_RESERVED, (s64)(end - from), part,
+			  race || (p->some_named && alloc_is_busy(p, from, &end)));
+	}
+}
+
 void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv)
 {
 	u32 mapping = origin_in(p, iv->origin, space), origin;
@@ -381,7 +412,8 @@ void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *
 	u64 at;
 
 	if (p->r->no_alloc || !may_hold_allocs(p->origins[mapping].kind)) {
-		charge(p, mapping, COST_RESERVED, (s64)(iv->end - iv->start), race);
+		charge_reserved_by(p, space, mapping, iv->start, iv->end,
+				   owner_part(p, &p->origins[mapping]), race);
 		return;
 	}
 	heap = is_heap(p, space, iv, mapping);
@@ -394,6 +426,6 @@ void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *
 			origin = origin_in(p, piece.origin, space);
 			part = piece_part(p, space, &piece);
 		}
-		charge_as(p, origin, COST_RESERVED, (s64)(piece.end - at), part, race || busy);
+		charge_reserved_by(p, space, origin, at, piece.end, part, race || busy);
 	}
 }

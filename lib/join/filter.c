@@ -12,10 +12,21 @@
 
 #define DEPTH_MAX 64
 
-enum field { F_KIND, F_NAME, F_PROCESS, F_PID, F_ID, F_FUNCTION, F_FILE, F_HOST, F_MAX };
+enum field {
+	F_KIND,
+	F_NAME,
+	F_PROCESS,
+	F_PID,
+	F_ID,
+	F_FUNCTION,
+	F_FILE,
+	F_HOST,
+	F_RESOURCE,
+	F_MAX
+};
 
-static const char *const fields[F_MAX] = {"kind", "name",     "process", "pid",
-					  "id",	  "function", "file",	 "host"};
+static const char *const fields[F_MAX] = {"kind",     "name", "process", "pid",	    "id",
+					  "function", "file", "host",	 "resource"};
 
 /* The longer ones first. */
 enum op { OP_NE, OP_NOT_LIKE, OP_LE, OP_GE, OP_LT, OP_GT, OP_EQ, OP_LIKE, OP_MAX };
@@ -134,7 +145,7 @@ static void look_up(struct parser *p, struct filter *f, const char *name)
 	if (f->field < 0 && f->column < 0)
 		wrong(p,
 		      "'%s' is neither a column (the nearest is %s) nor kind, name, process, "
-		      "pid, id, function or file",
+		      "pid, id, function, file or resource",
 		      name, near);
 }
 
@@ -301,6 +312,8 @@ static int has_text(const struct filter *f, const struct row *row)
 		return is(f, row->host);
 	case F_ID:
 		return is(f, row->id);
+	case F_RESOURCE:
+		return is(f, row->resource);
 	case F_FILE:
 		return (row->kind == ORIGIN_FILE && is(f, row->name)) || any_frame(f, row);
 	default:
@@ -347,10 +360,18 @@ int filter_match(const struct filter *f, const struct row *row)
 	return has_text(f, row) != (f->op == OP_NE || f->op == OP_NOT_LIKE);
 }
 
+static int asks_names(const struct filter *f)
+{
+	return f && (f->field == F_RESOURCE || f->column == COST_IDLE || asks_names(f->a) ||
+		     asks_names(f->b));
+}
+
 void filter_report(const struct filter *f, struct report *r)
 {
 	size_t i, n = 0;
 
+	if (asks_names(f))
+		join_doubt_names(r);
 	for (i = 0; i < r->nr_rows; i++) {
 		if (filter_match(f, &r->rows[i]))
 			r->rows[n++] = r->rows[i];

@@ -115,13 +115,21 @@ const char *row_unwound_end(const struct row *row)
 
 /* ---- groups ---- */
 
-enum grouping { BY_STACK, BY_SITE, BY_FUNCTION, BY_FILE, BY_MAPPING, BY_PROCESS, BY_NODE };
+enum grouping {
+	BY_STACK,
+	BY_SITE,
+	BY_FUNCTION,
+	BY_FILE,
+	BY_MAPPING,
+	BY_PROCESS,
+	BY_NODE,
+	BY_RESOURCE
+};
 
 const char *const join_groups[] = {
-	[BY_STACK] = "stack",	    [BY_SITE] = "site",
-	[BY_FUNCTION] = "function", [BY_FILE] = "file",
-	[BY_MAPPING] = "mapping",   [BY_PROCESS] = "process",
-	[BY_NODE] = "node",	    NULL,
+	[BY_STACK] = "stack", [BY_SITE] = "site",	  [BY_FUNCTION] = "function",
+	[BY_FILE] = "file",   [BY_MAPPING] = "mapping",	  [BY_PROCESS] = "process",
+	[BY_NODE] = "node",   [BY_RESOURCE] = "resource", NULL,
 };
 
 /* Code without a name is told by the file it is in. */
@@ -149,6 +157,8 @@ static const char *group_key(const struct row *row, enum grouping by)
 		return row->id;
 	if (by == BY_PROCESS)
 		return row->kind == ORIGIN_MEMCG ? "of no process" : row->comm ? row->comm : "?";
+	if (by == BY_RESOURCE)
+		return row->resource ? row->resource : "[no name]";
 	if (row->name)
 		return row->name;
 	if (by == BY_MAPPING)
@@ -171,17 +181,28 @@ static int same_group(const struct row *a, const struct row *b, enum grouping by
 		return same_process(a, b) && (a->kind == ORIGIN_MEMCG) == (b->kind == ORIGIN_MEMCG);
 	if (by == BY_STACK && !same_process(a, b))
 		return 0;
+	/* A resource may be of several kinds; what has no name is told apart by its kind. */
+	if (by == BY_RESOURCE && a->resource && b->resource)
+		return !strcmp(a->resource, b->resource);
 	return a->kind == b->kind && !strcmp(group_key(a, by), group_key(b, by));
 }
 
 static u64 group_hash(const struct row *row, enum grouping by)
 {
-	u64 h = by == BY_PROCESS || by == BY_STACK ? row->pid : row->kind;
+	int by_pid = by == BY_PROCESS || by == BY_STACK;
+	u64 h = by_pid ? row->pid : by == BY_RESOURCE && row->resource ? 0 : row->kind;
 
 	h = (h + 1) * 0x9e3779b97f4a7c15ull;
 	if (by != BY_PROCESS)
 		h = hash_text(h, group_key(row, by));
 	return h ^ h >> 32;
+}
+
+/* What any of them is used for is in use. */
+static void merge_idle(struct cost *into, const struct cost *from)
+{
+	if (from->known && (!into->known || cost_value(from) < cost_value(into)))
+		*into = *from;
 }
 
 static void sum_up(struct cost *into, const struct cost *c)
@@ -199,8 +220,13 @@ static void merge(struct row *into, struct row *from)
 {
 	int i;
 
+	merge_idle(&into->cost[COST_IDLE], &from->cost[COST_IDLE]);
+	if (into->resource && (!from->resource || strcmp(into->resource, from->resource)))
+		into->resource = NULL;
+	into->misnamed |= from->misnamed;
 	for (i = 0; i < COST_MAX; i++)
-		sum_up(&into->cost[i], &from->cost[i]);
+		if (i != COST_IDLE)
+			sum_up(&into->cost[i], &from->cost[i]);
 	into->generations += from->generations;
 	into->multi = 0;
 	if (into->host != from->host)
@@ -225,6 +251,8 @@ static void name_group(struct row *row, enum grouping by)
 	row->nr_frames = 0;
 	if (by == BY_PROCESS && row->kind != ORIGIN_MEMCG)
 		row->kind = ORIGIN_PROCESS;
+	if (by == BY_RESOURCE && row->resource)
+		row->kind = ORIGIN_RESOURCE;
 	if (row->several) {
 		row->pid = 0;
 		row->comm = NULL;
@@ -262,6 +290,25 @@ static int merge_all(struct report *r, enum grouping by)
 	r->nr_rows = n;
 	free(first);
 	return 0;
+}
+
+void join_doubt_names(struct report *r)
+{
+	size_t i;
+	int c;
+
+	for (i = 0; i < r->nr_rows; i++)
+		for (c = 0; c < COST_MAX && r->rows[i].misnamed; c++) {
+			struct cost *k = &r->rows[i].cost[c];
+			s64 all = cost_value(&r->total[c]);
+
+			if (c == COST_IDLE || !k->known)
+				continue;
+			k->inferred += k->exact;
+			k->exact = k->counted = 0;
+			k->open = 1;
+			k->hi = k->hi > all ? k->hi : all;
+		}
 }
 
 /* The place in the program: where in its own function it called what got the memory. */
@@ -333,6 +380,8 @@ int join_group(struct report *r, const char *group)
 		return rows_of_nodes(r);
 	for (i = 0; i < r->nr_rows && !err && by == BY_SITE; i++)
 		err = name_site(r, &r->rows[i]);
+	if (by == BY_RESOURCE)
+		join_doubt_names(r);
 	if (!err)
 		err = merge_all(r, (enum grouping)by);
 	for (i = 0; i < r->nr_rows && !err; i++)

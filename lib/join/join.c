@@ -35,6 +35,7 @@ const char *const origin_kind_names[ORIGIN_KINDS] = {
 	[ORIGIN_UNATTRIBUTED] = "unattributed",
 	[ORIGIN_PROCESS] = "process",
 	[ORIGIN_NODE] = "node",
+	[ORIGIN_RESOURCE] = "resource",
 };
 
 const char *const mem_class_names[CLASS_MAX] = {
@@ -103,7 +104,7 @@ void cost_add(struct cost *c, s64 exact, s64 inferred)
 /* What tells origins apart. */
 struct owner {
 	enum origin_kind kind;
-	u32 space, name, dev;
+	u32 space, name, dev, resource;
 	u64 stack, ino;
 	const char *class_name;
 };
@@ -115,6 +116,7 @@ static struct owner owner_of(const struct origin *o)
 		.space = o->space,
 		.name = o->name,
 		.dev = o->dev,
+		.resource = o->resource,
 		.stack = o->stack,
 		.ino = o->ino,
 		.class_name = o->class_name,
@@ -126,6 +128,7 @@ static u64 owner_hash(const struct owner *o)
 	const char *cls = o->class_name;
 	u64 h = o->stack ^ ((u64)o->space << 32 | o->name) ^ ((u64)o->kind << 56);
 
+	h = (h ^ h >> 31) + o->resource * 0x9e3779b97f4a7c15ull;
 	h = (h ^ h >> 29) + (o->ino ^ (u64)o->dev << 32);
 	for (; cls && *cls; cls++)
 		h = h * 31 + (unsigned char)*cls;
@@ -142,7 +145,7 @@ static int is_owner(const struct origin *a, const struct owner *b)
 {
 	return a->kind == b->kind && a->space == b->space && a->stack == b->stack &&
 	       a->name == b->name && a->ino == b->ino && a->dev == b->dev &&
-	       same_class(a->class_name, b->class_name);
+	       a->resource == b->resource && same_class(a->class_name, b->class_name);
 }
 
 int origin_rehash(struct replay *p, u32 size)
@@ -213,6 +216,7 @@ static u32 find_origin(struct replay *p, const struct owner *key)
 		.space = key->space,
 		.name = key->name,
 		.dev = key->dev,
+		.resource = key->resource,
 		.stack = key->stack,
 		.ino = key->ino,
 		.class_name = key->class_name,
@@ -243,22 +247,38 @@ u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const s
 	return find_origin(p, &key);
 }
 
+/* A row of its own, of the same owner by this key. */
+static u32 origin_like(struct replay *p, u32 origin, const struct owner *key)
+{
+	u32 there = find_origin(p, key);
+
+	p->origins[there].heap |= p->origins[origin].heap;
+	if (p->origins[there].mapped < p->origins[origin].mapped)
+		p->origins[there].mapped = p->origins[origin].mapped;
+	return there;
+}
+
+u32 origin_named(struct replay *p, u32 origin, u32 resource)
+{
+	struct owner key = owner_of(&p->origins[origin]);
+	u32 there;
+
+	key.resource = resource;
+	there = origin_like(p, origin, &key);
+	p->origins[there].base = there ? origin : 0;
+	return there;
+}
+
 /* A forked space inherits mappings and their owners; what it holds of them is its own row. */
 u32 origin_in(struct replay *p, u32 origin, u32 space)
 {
-	int heap = p->origins[origin].heap;
 	struct owner key;
-	u32 there;
 
 	if (p->origins[origin].space == space)
 		return origin;
 	key = owner_of(&p->origins[origin]);
 	key.space = space;
-	there = find_origin(p, &key);
-	p->origins[there].heap |= heap;
-	if (p->origins[there].mapped < p->origins[origin].mapped)
-		p->origins[there].mapped = p->origins[origin].mapped;
-	return there;
+	return origin_like(p, origin, &key);
 }
 
 /* Place of a space's number in the index, or of the hole where it would be. */
@@ -489,8 +509,11 @@ static int grow_down(struct replay *p, u32 space, u64 addr)
 
 void charge_fault(struct replay *p, u32 origin, const struct fault_cost *f)
 {
-	struct cost *c = p->origins[origin].cost;
+	u64 end = ~0ull;
+	struct cost *c;
 
+	origin = resource_row(p, origin, f->space, f->addr, &end);
+	c = p->origins[origin].cost;
 	cost_add(&c[COST_FAULTS], 0, 1);
 	cost_add(&c[COST_STALL], 0, (s64)f->stall);
 	cost_add(&c[COST_FAULTED], 0, f->bytes);
@@ -612,6 +635,10 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_FREE:
 	case MP_EV_REALLOC:
 		return alloc_apply(p, rec);
+	case MP_EV_RESOURCE:
+	case MP_EV_RESOURCE_END:
+	case MP_EV_RESOURCE_USE:
+		return resource_apply(p, rec);
 	case MP_EV_WALK:
 		if (!w->end) {
 			p->nr_vmas = p->walked = 0;

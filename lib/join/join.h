@@ -6,6 +6,7 @@
 #define MP_JOIN_JOIN_H
 
 #include <stddef.h>
+#include "lib/trace/rules.h"
 #include "lib/trace/trace.h"
 
 enum cost_id {
@@ -77,6 +78,7 @@ enum origin_kind {
 	ORIGIN_UNATTRIBUTED,
 	ORIGIN_PROCESS, /* only of a row that is all of a process */
 	ORIGIN_NODE, /* only of a row that is all of a NUMA node */
+	ORIGIN_RESOURCE, /* or of a resource */
 	ORIGIN_KINDS
 };
 extern const char *const origin_kind_names[ORIGIN_KINDS];
@@ -120,6 +122,10 @@ struct row {
 	u32 twin; /* which of several of its name, 0: there is one */
 	u64 multi; /* of resident: bytes that another row has, too; 0 unknown where rows are merged
 		    */
+	const char
+		*resource; /* what the application, or a rule of --names, calls it; NULL nothing */
+	u8 ruled; /* by a rule */
+	u8 misnamed; /* what was lost may have been its name, or the end of that */
 	u32 generations; /* mappings that had this origin */
 	struct frame *frames; /* innermost first */
 	u32 nr_frames;
@@ -145,6 +151,13 @@ enum owner_mode { OWNER_AUTO, OWNER_ALLOC, OWNER_FAULT };
 extern const char *const owner_names[]; /* by enum owner_mode */
 /* auto, alloc or fault; -EINVAL. */
 int owner_parse(const char *text, enum owner_mode *ret_mode);
+
+/* What is known of a resource of a space when the recording ended. */
+struct resource {
+	u32 space;
+	const char *name;
+	struct cost idle;
+};
 
 struct loss_cause {
 	const char *name, *doc;
@@ -189,6 +202,9 @@ struct report {
 	struct loss_cause losses[MP_LOSS_MAX];
 	struct mark *marks;
 	size_t nr_marks;
+	struct resource *resources; /* by space and name */
+	size_t nr_resources;
+	int some_resources; /* there are any; of merged reports they are with the parts */
 	u64 lost, mp_events, unknown_frames, frames;
 	u64 stacks, stacks_deep, stacks_cut; /* of rows; deep and cut ones lack callers */
 	struct {
@@ -248,6 +264,11 @@ const char *report_text(struct report *r, const char *fmt, ...)
  * Afterwards no two rows have the same id and pid (and host). */
 int join_group(struct report *r, const char *group);
 extern const char *const join_groups[]; /* NULL ends */
+/* Names rows by these rules, and no others: what the application named itself stays. The texts must
+ * live as long as r. */
+void join_rules(struct report *r, const struct name_rule *rules, size_t nr);
+/* When it is asked by name: of a row that may have another, all is inferred. */
+void join_doubt_names(struct report *r);
 /* Largest first; then by resident, then by name. */
 void join_sort(struct report *r, int column);
 /* More than one process has rows. */

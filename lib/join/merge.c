@@ -109,6 +109,7 @@ static void add_sums(struct report *r, const struct report *part, int first)
 	r->no_growth = r->no_growth ? r->no_growth : part->no_growth;
 	r->no_frames |= part->no_frames;
 	r->no_nodes |= part->no_nodes;
+	r->some_resources |= part->some_resources;
 }
 
 int join_merge(struct report **parts, size_t nr, const char *const *paths, struct report **ret_r)

@@ -484,6 +484,8 @@ int names_attach(struct replay *p, struct report *r)
 		row->dev = o->dev;
 		row->multi = o->multi;
 		row->generations = o->generations;
+		row->resource = o->resource ? replay_text(p, o->resource) : NULL;
+		row->misnamed = lost_calls(p, o->space) || r->losses[MP_LOSS_RESOURCE].count;
 		walk_costs(p, o, row->cost);
 		if (!interesting(row)) {
 			memset(row, 0, sizeof(*row));

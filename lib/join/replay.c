@@ -104,6 +104,12 @@ static int note_late(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_REMAP:
 	case MP_EV_ADVISE:
 		return note_loss(p, rec, &late);
+	case MP_EV_RESOURCE:
+	case MP_EV_RESOURCE_END:
+		p->r->losses[MP_LOSS_RESOURCE].name = causes[MP_LOSS_RESOURCE].name;
+		p->r->losses[MP_LOSS_RESOURCE].doc = causes[MP_LOSS_RESOURCE].doc;
+		p->r->losses[MP_LOSS_RESOURCE].count++;
+		return 0;
 	case MP_EV_ALLOC:
 	case MP_EV_FREE:
 	case MP_EV_REALLOC:
@@ -272,6 +278,8 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_WINDOW:
 		*(trace_body(rec, window)->end ? &p->window_end : &p->window_begin) = rec->time_ns;
 		break;
+	case MP_EV_NAME_RULE:
+		return resource_rule(p, rec);
 	case MP_EV_CGROUP:
 	case MP_EV_CGROUP_STAT:
 		return memcg_note(p, rec);
@@ -512,8 +520,12 @@ int replay_report(struct replay *p, struct report **ret_r)
 		err = memcg_copy(p->r->memcg, &r->memcg);
 	if (!err)
 		err = add_targets(p, r);
+	r->resources = NULL;
+	r->nr_resources = 0;
 	if (!err)
 		err = names_attach(p, r);
+	if (!err)
+		err = resource_report(p, r);
 	if (!err)
 		walk_judge(p, r);
 	if (err)
@@ -577,6 +589,8 @@ void replay_free(struct replay **pp)
 	free(p->leaving);
 	free(p->calls);
 	free(p->doubts);
+	free(p->resources);
+	free(p->rules);
 	free(p->shared);
 	shape_free(p);
 	free(p);
@@ -601,6 +615,7 @@ void join_free(struct report **r)
 	free((*r)->parts);
 	free((*r)->targets);
 	free((*r)->marks);
+	free((*r)->resources);
 	memcg_free(&(*r)->memcg);
 	trace_reader_close(&(*r)->reader);
 	free(*r);

@@ -14,6 +14,8 @@ struct origin {
 	u64 stack;
 	u64 ino; /* of a file or shared memory object: one name may be several */
 	u32 dev; /* major << 20 | minor */
+	u32 resource; /* string id of what the application calls these bytes, 0 nothing */
+	u32 base; /* the same owner's origin of what has no name; 0: this is it */
 	u32 generations;
 	u32 next_unused;
 	int unused; /* the number is free: nobody has it */
@@ -154,6 +156,13 @@ enum cost_part {
 	PART_EXACT,
 };
 
+/* What an application said of a resource. */
+struct resource_state {
+	u32 space, name; /* name: string id */
+	u64 begun_ns, used_ns; /* 0 not seen */
+	u64 read_ns; /* when used_ns was read */
+};
+
 struct shared_page {
 	u64 pfn_id; /* 0: free */
 	u32 origin; /* has it in unique */
@@ -204,6 +213,12 @@ struct replay {
 	size_t nr_busy, cap_busy;
 	struct fault_cost *held; /* inside a call of an allocator that has not returned */
 	size_t nr_held, cap_held;
+	struct resource_state *resources; /* open addressing */
+	u32 nr_resources, cap_resources;
+	int some_named; /* ranges have names */
+	u64 uses_ns; /* when uses were read last */
+	struct name_rule *rules;
+	size_t nr_rules;
 	int some_allocs; /* not all allocations were recorded */
 	struct {
 		u64 page;
@@ -301,6 +316,8 @@ u32 origin_get(struct replay *p, enum origin_kind kind, u32 space, u64 stack, u3
 	       const char *class_name);
 /* The same for a file or a shared memory object. */
 u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const struct mp_ev_vma *v);
+/* The row of what the owner has under a name. 0: -ENOMEM in p->err. */
+u32 origin_named(struct replay *p, u32 origin, u32 resource);
 /* The row of the same owner in another space. 0: -ENOMEM in p->err. */
 u32 origin_in(struct replay *p, u32 origin, u32 space);
 int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping);
@@ -327,6 +344,18 @@ int alloc_find_busy(struct replay *p, size_t i);
 int alloc_is_busy(const struct replay *p, u64 at, u64 *end);
 /* Does a mapping of this kind hold allocations, or is it a file's or object's whatever they say? */
 int may_hold_allocs(enum origin_kind mapping);
+
+/* resource.c: names that applications give. apply: a record of them. */
+int resource_apply(struct replay *p, const struct mp_hdr *rec);
+/* A VMA as a picture shows it: PR_SET_VMA_ANON_NAME. */
+int resource_of_vma(struct replay *p, u32 space, const struct mp_ev_vma *v);
+/* The row of what an owner has at addr: of its name there. How far, but not beyond *end, it goes
+ * on. */
+u32 resource_row(struct replay *p, u32 origin, u32 space, u64 addr, u64 *end);
+/* What was said of each, into the report; then a name for each row that has one. */
+int resource_report(struct replay *p, struct report *r);
+/* What --names says, of its recording. */
+int resource_rule(struct replay *p, const struct mp_hdr *rec);
 
 /* charge.c: who is charged how much, and how well that is known. */
 enum cost_part owner_part(struct replay *p, const struct origin *o);

@@ -53,6 +53,8 @@ double unit_factor(const char *suffix, const char *unit)
 		{"ns", "us", 1e3},
 		{"ns", "ms", 1e6},
 		{"ns", "s", 1e9},
+		{"ns", "m", 60e9},
+		{"ns", "h", 3600e9},
 	};
 	size_t i;
 

@@ -147,7 +147,7 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 			err = claim(p, rec->space, at, stop, v);
 		at = stop;
 	}
-	return err;
+	return err ? err : resource_of_vma(p, rec->space, v);
 }
 
 /* ---- pages ---- */
@@ -271,6 +271,8 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 		return r->no_alloc;
 	if (id == COST_CHARGED)
 		return r->memcg ? NULL : "no cgroup was recorded: record with --cgroup";
+	if (id == COST_IDLE)
+		return r->some_resources ? NULL : "no application said when it uses what";
 	if (id == COST_GROWN)
 		return r->no_growth;
 	if (id == COST_COLD || id == COST_ACCESS)
@@ -400,6 +402,8 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
 		return 0;
 	if (c == COST_CHARGED)
 		return knows_charges(p);
+	if (c == COST_IDLE) /* see resource.c */
+		return 0;
 	if (c == COST_GROWN)
 		return shows_growth(p, o);
 	if (c == COST_COLD || c == COST_ACCESS || (c == COST_TOUCHED && !sees_faults(p, o)))
@@ -486,6 +490,8 @@ static void total_bounds(const struct replay *p, struct report *r)
 	for (c = 0; c < COST_MAX; c++) {
 		struct cost *t = &r->total[c];
 
+		if (c == COST_IDLE)
+			continue;
 		if ((cost_columns[c].kind == COST_STOCK && c != COST_CHARGED && c != COST_COLD &&
 		     !is_class(c)) ||
 		    c == COST_GROWN)

@@ -54,10 +54,10 @@ static int shorten(struct heap *h, struct node **root, u64 key, u64 end)
 	return treap_put(h, root, key, n);
 }
 
-/* ---- what was freed ---- */
+/* ---- ranges that are cut where others begin: what was freed, what has a name ---- */
 
 /* Takes [start, end) out. Ranges are cut where they lie across its ends. */
-static int freed_cut(struct heap *h, struct node **root, u64 start, u64 end, struct node **ret_cut)
+static int ranges_cut(struct heap *h, struct node **root, u64 start, u64 end, struct node **ret_cut)
 {
 	const u64 ends[] = {start, end};
 	struct node *n, was;
@@ -79,17 +79,19 @@ static int freed_cut(struct heap *h, struct node **root, u64 start, u64 end, str
 	return treap_take(h, root, start, end, ret_cut);
 }
 
-static int freed_drop(struct heap *h, struct node **root, u64 start, u64 end)
+static int ranges_drop(struct heap *h, struct node **root, u64 start, u64 end)
 {
 	struct node *cut;
 	int err;
 
 	if (!iv_overlaps(*root, start, end))
 		return 0;
-	err = freed_cut(h, root, start, end, &cut);
+	err = ranges_cut(h, root, start, end, &cut);
 	node_put(h, cut);
 	return err;
 }
+
+/* ---- what was freed ---- */
 
 /* Takes the neighbour that touches *start or *end out, if it is of the same origin, and grows the
  * range by it. The weaker knowledge of the two is the whole's. */
@@ -111,7 +113,7 @@ static int swallow(struct heap *h, struct node **root, struct node *n, u32 origi
 
 static int freed_add(struct heap *h, struct node **root, u64 start, u64 end, u32 origin, u64 birth)
 {
-	int err = freed_drop(h, root, start, end);
+	int err = ranges_drop(h, root, start, end);
 
 	if (!err)
 		err = swallow(h, root, iv_next(*root, start - 1), origin, &start, &end, &birth);
@@ -223,12 +225,14 @@ int view_drop_allocs(struct heap *h, struct view *v, u64 start, u64 end)
 		if (!err)
 			node_put(h, n);
 	}
-	return err ? err : freed_drop(h, &v->freed, start, end);
+	if (!err)
+		err = ranges_drop(h, &v->freed, start, end);
+	return err ? err : ranges_drop(h, &v->named, start, end);
 }
 
 int view_drop_freed(struct heap *h, struct view *v, u64 start, u64 end)
 {
-	return freed_drop(h, &v->freed, start, end);
+	return ranges_drop(h, &v->freed, start, end);
 }
 
 /* ---- events ---- */
@@ -325,7 +329,7 @@ static int change_freed(struct ledger *l, u32 space, u64 start, u64 end, int kee
 	if (!iv_overlaps(s->view.freed, start, end))
 		return 0;
 	v = view_get(l, s);
-	err = freed_cut(&l->heap, &v.freed, start, end, &cut);
+	err = ranges_cut(&l->heap, &v.freed, start, end, &cut);
 	if (!err && keep)
 		err = doubt(&l->heap, &cut);
 	if (!err && keep)
@@ -343,6 +347,56 @@ int ledger_forget_freed(struct ledger *l, u32 space, u64 start, u64 end)
 int ledger_doubt_freed(struct ledger *l, u32 space, u64 start, u64 end)
 {
 	return change_freed(l, space, start, end, 1);
+}
+
+/* ---- names ---- */
+
+int ledger_name(struct ledger *l, u32 space, u64 start, u64 end, u32 name)
+{
+	struct space *s = ledger_space(l, space);
+	struct view v;
+	int err;
+
+	if (start >= end || end > LEDGER_ADDR_END)
+		return -EINVAL;
+	if (!s)
+		return -ENOENT;
+	v = view_get(l, s);
+	err = ranges_drop(&l->heap, &v.named, start, end);
+	if (!err)
+		err = add(&l->heap, &v.named, start, end, name, 0);
+	return view_commit(&l->heap, s, &v, err);
+}
+
+int ledger_unname(struct ledger *l, u32 space, u64 start, u64 end, u32 name)
+{
+	struct space *s = ledger_space(l, space);
+	u64 at, stop;
+	struct node *n;
+	struct view v;
+	int err = 0;
+
+	if (!s)
+		return -ENOENT;
+	v = view_get(l, s);
+	for (at = start; at < end && !err && (n = iv_next(v.named, at)) && n->key < end;
+	     at = stop) {
+		stop = min_u64(n->end, end);
+		if (n->origin == name)
+			err = ranges_drop(&l->heap, &v.named, max_u64(n->key, start), stop);
+	}
+	return view_commit(&l->heap, s, &v, err);
+}
+
+u32 ledger_named(const struct ledger *l, u32 space, u64 addr, u64 *end)
+{
+	const struct space *s = ledger_space(l, space);
+	const struct node *n = s ? iv_next(s->view.named, addr) : NULL;
+
+	if (!n)
+		return 0;
+	*end = min_u64(*end, n->key > addr ? n->key : n->end);
+	return n->key > addr ? 0 : n->origin;
 }
 
 /* ---- questions ---- */

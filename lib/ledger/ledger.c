@@ -29,6 +29,7 @@ struct view view_get(struct ledger *l, struct space *s)
 	node_get(s->view.intervals);
 	node_get(s->view.pages);
 	node_get(s->view.freed);
+	node_get(s->view.named);
 	for (i = 0; i < LEDGER_FAMILIES; i++)
 		node_get(s->view.allocs[i]);
 	return s->view;
@@ -41,6 +42,7 @@ static void view_put(struct heap *h, struct view *v)
 	node_put(h, v->intervals);
 	node_put(h, v->pages);
 	node_put(h, v->freed);
+	node_put(h, v->named);
 	for (i = 0; i < LEDGER_FAMILIES; i++)
 		node_put(h, v->allocs[i]);
 }

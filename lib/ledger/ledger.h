@@ -9,6 +9,7 @@
  *  5. mapped bytes = bytes ever mapped - bytes unmapped, in every space at every moment.
  *  6. Live allocations of a family never overlap; bytes of a freed one are its own until another is
  *     freed there, its page is given back, or the page is backed anew.
+ *  7. Named ranges never overlap and are never empty; a name ends with the mapping under it.
  */
 #ifndef MP_LEDGER_LEDGER_H
 #define MP_LEDGER_LEDGER_H
@@ -93,6 +94,15 @@ struct ledger_piece {
 void ledger_piece(const struct ledger *l, u32 space, u64 addr, u64 limit, struct ledger_piece *ret);
 /* Has the space allocations, live or freed, in [start, end)? */
 int ledger_has_allocs(const struct ledger *l, u32 space, u64 start, u64 end);
+
+/* ---- alloc.c: names that the application gives to ranges, byte by byte ---- */
+
+/* [start, end) is called name from now on, never 0, until it is unmapped or moved. */
+int ledger_name(struct ledger *l, u32 space, u64 start, u64 end, u32 name);
+/* What of it is called name is so no more. */
+int ledger_unname(struct ledger *l, u32 space, u64 start, u64 end, u32 name);
+/* What addr is called, 0 nothing, and how far, but not beyond *end, that goes on. */
+u32 ledger_named(const struct ledger *l, u32 space, u64 addr, u64 *end);
 
 /* Bytes the ledger holds on the heap. */
 u64 ledger_memory(const struct ledger *l);

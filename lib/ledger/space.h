@@ -14,6 +14,7 @@
 struct view {
 	struct node *intervals, *pages;
 	struct node *allocs[LEDGER_FAMILIES], *freed; /* alloc.c */
+	struct node *named; /* the same; what the application calls them */
 	u64 mapped;
 };
 

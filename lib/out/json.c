@@ -200,6 +200,7 @@ static json_t *row_json(const struct row *row)
 	origin = json_object();
 	json_object_set_new(origin, "kind", json_text(origin_kind_names[row->kind]));
 	json_object_set_new(origin, "name", json_text(row->name));
+	json_object_set_new(origin, "resource", json_text(row->resource));
 	json_object_set_new(origin, "evidence", json_text(row->evidence));
 	json_object_set_new(origin, "pid",
 			    row->pid ? json_integer((json_int_t)row->pid) : json_null());

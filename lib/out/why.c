@@ -53,6 +53,8 @@ static void who(FILE *f, const struct row *row)
 		row->generations == 1 ? "" : "s");
 	if (row->name)
 		line(f, "named", row->name);
+	if (row->resource)
+		line(f, row->ruled ? "by a rule resource" : "resource", row->resource);
 	if (row->ino)
 		fprintf(f, "  object: device %u:%u, inode %llu\n", row->dev >> 20,
 			row->dev & 0xfffff, (unsigned long long)row->ino);

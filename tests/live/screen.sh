@@ -130,6 +130,8 @@ for size in "80 24" "120 40"; do
 	shows "group: process"
 	shows "grow \($pid\)"
 	press g g
+	shows "group: resource"
+	press g
 	shows "group: stack"
 
 	press p
