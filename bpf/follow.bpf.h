@@ -21,9 +21,12 @@ const volatile u32 cfg_follow_forks = 0;
 
 struct open_fault {
 	u64 addr, ip, sp, time_ns;
+	u64 reclaim_ns; /* when the reclaim it is in began */
 	u16 error_code;
 	u8 open, order;
-	u16 candidates, reclaim;
+	u16 candidates;
+	u8 reclaim;
+	u8 done; /* its record is sent, and the fault may still go on */
 };
 
 /* A mapping call between its entry and its return. */

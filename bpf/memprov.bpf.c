@@ -4,5 +4,6 @@
 #include "task.bpf.h"
 #include "map.bpf.h"
 #include "page.bpf.h"
+#include "oom.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -6,7 +6,7 @@
 #ifndef MP_PAGE_BPF_H
 #define MP_PAGE_BPF_H
 
-#include "stack.bpf.h"
+#include "life.bpf.h"
 
 #define GFP_MOVABLE    0x8u
 #define GFP_NORETRY    0x10000u
@@ -15,24 +15,6 @@
 #define MEMBER_UNKNOWN 254
 #define MEMBER_NONE    255
 #define EC_PRESENT     1
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct task_struct___counters {
-	struct {
-		int events;
-	} rss_stat;
-};
-#pragma clang attribute pop
-
-u32 mp_counters_late = 0; /* said to user space: rss_stat comes too late, see below */
-
-/* Before Linux 6.2 a thread keeps its counters to itself for 64 faults, so that rss_stat says
- * nothing of the fault it comes in. Then the allocation is the only sign of any fault, and one that
- * maps pages of a file from the cache shows none. */
-static __always_inline int counters_late(void)
-{
-	return bpf_core_field_exists(struct task_struct___counters, rss_stat);
-}
 
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned long error_code)
@@ -47,6 +29,7 @@ int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned lon
 	t->fault.time_ns = bpf_ktime_get_ns();
 	t->fault.error_code = error_code;
 	t->fault.open = 1;
+	t->fault.done = 0;
 	t->fault.order = 0;
 	t->fault.candidates = 0;
 	t->fault.reclaim = 0;
@@ -56,13 +39,7 @@ int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned lon
 /* Is the thread in its open fault right now? */
 static __always_inline int in_fault(const struct thread *t)
 {
-	struct pt_regs *regs;
-
-	if (!t || !t->fault.open || t->fault.reclaim)
-		return 0;
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return regs->ip == t->fault.ip && regs->sp == t->fault.sp &&
-	       regs->orig_ax == (unsigned long)-1;
+	return t && t->fault.open && !t->fault.reclaim && at_fault(t);
 }
 
 static __always_inline void commit(void *ctx, struct thread *t, u8 member)
@@ -72,6 +49,7 @@ static __always_inline void commit(void *ctx, struct thread *t, u8 member)
 	u64 seq = next_seq(), now = bpf_ktime_get_ns(), stall = now - t->fault.time_ns;
 
 	t->fault.open = 0;
+	t->fault.done = 1;
 	r = lose(cfg_lose_detail, seq) ? NULL : bpf_ringbuf_reserve(&detail_ring, sizeof(*r), 0);
 	if (!r) {
 		count_loss(MP_LOSS_DETAIL_RING, MP_CLASS_PAGE, t->space);
@@ -131,45 +109,36 @@ int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 		mp_counters_late = 1;
 		return 0;
 	}
-	if (member == MEMBER_SWAP)
-		return 0;
 	t = known_thread();
+	if (member == MEMBER_SWAP) {
+		swap_entry_changed(t, mm);
+		return 0;
+	}
 	if (in_fault(t) && bpf_get_current_task_btf()->mm == mm)
 		commit(ctx, t, member);
-	return 0;
-}
-
-static __always_inline int bracket(int begin)
-{
-	struct thread *t = known_thread();
-
-	if (t)
-		t->fault.reclaim = begin;
 	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int BPF_PROG(on_reclaim_begin)
 {
-	return bracket(1);
-}
-
-SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int BPF_PROG(on_reclaim_end)
-{
-	return bracket(0);
+	reclaim_begins();
+	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
 int BPF_PROG(on_memcg_reclaim_begin)
 {
-	return bracket(1);
+	reclaim_begins();
+	return 0;
 }
 
-SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
-int BPF_PROG(on_memcg_reclaim_end)
+/* Of both: such a program can be attached twice, and its copy of the unwinder is loaded once. */
+SEC("raw_tp/mm_vmscan_direct_reclaim_end")
+int on_reclaim_end(void *ctx)
 {
-	return bracket(0);
+	reclaim_ends(ctx);
+	return 0;
 }
 
 #endif

@@ -213,6 +213,10 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		count_loss(MP_LOSS_STACK_FAIL, MP_CLASS_MAX, t->space);
 		return 0;
 	}
+	/* The compiler may keep n where the verifier has not seen the comparison: said once more.
+	 */
+	barrier_var(n);
+	n &= MP_STACK_DEPTH;
 	t->extent = w->extent;
 	id = mix(0x6d656d70726f76ull, t->space ^ (u64)buf->ev.method << 32 ^
 					      (u64)buf->ev.truncated << 40 ^ (u64)t->code << 44);

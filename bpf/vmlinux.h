@@ -27,6 +27,7 @@ struct uprobes_state {
 struct mm_struct {
 	struct uprobes_state uprobes_state;
 	unsigned long brk;
+	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
 
 struct signal_struct {
@@ -66,6 +67,18 @@ struct pt_regs {
 	unsigned long ip;
 	unsigned long cs;
 	unsigned long orig_ax;
+};
+
+struct rb_node {
+	struct rb_node *rb_left, *rb_right;
+};
+
+struct anon_vma {
+	struct {
+		struct {
+			struct rb_node *rb_node;
+		} rb_root;
+	} rb_root;
 };
 
 struct linux_binprm {

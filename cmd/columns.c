@@ -41,7 +41,7 @@ int columns_list(void)
 	int c;
 
 	for (c = 0; c < COST_MAX; c++)
-		printf("%-9s  %-2s  %s\n", cost_columns[c].name, cost_columns[c].unit,
+		printf("%-13s  %-2s  %s\n", cost_columns[c].name, cost_columns[c].unit,
 		       cost_columns[c].doc);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/touch.h"
+#include "lib/capture/life.h"
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/selftest.h"
 #include "lib/capture/session.h"
@@ -44,7 +45,28 @@ struct programs {
 	const char *remedy;
 	struct selftest test;
 	int absent, late;
+	struct feature life[LIFE_HOOKS];
 };
+
+/* What becomes of pages: there with the other programs, or not. */
+static void try_life(struct programs *p, struct session *s)
+{
+	const char *why;
+	int i;
+
+	if (p->late)
+		life_no_swap_in(session_life(s));
+	for (i = 0; i < LIFE_HOOKS; i++) {
+		struct feature *f = &p->life[i];
+
+		why = life_hook(s ? session_life(s) : NULL, (enum life_hook)i, &f->capability,
+				&f->provider, &f->stability);
+		f->status = why ? "absent" : "usable";
+		f->grade = "inferred";
+		f->reason = why ? why : "";
+		f->remedy = "";
+	}
+}
 
 static void try_programs(struct programs *p)
 {
@@ -59,6 +81,7 @@ static void try_programs(struct programs *p)
 		snprintf(p->test.wrong[SELFTEST_FAULT], sizeof(p->test.wrong[0]),
 			 "the self-test could not be run");
 	p->late = !p->absent && session_counters_late(s);
+	try_life(p, s);
 	session_free(&s);
 	colon = strrchr(p->msg, ':');
 	if (colon) {
@@ -129,7 +152,7 @@ int cmd_features(int argc, char **argv)
 	walk = try_walk(reason, sizeof(reason));
 	pfn = pfns_visible() && can_open("/proc/kpagecount") ? "usable" : "absent";
 	{
-		struct feature r[6 + TOUCH_ROWS] = {
+		struct feature r[6 + LIFE_HOOKS + TOUCH_ROWS] = {
 			{"map", "sys_enter/exit", "tracepoint", row_status(&p, SELFTEST_MAP),
 			 "exact", row_reason(&p, SELFTEST_MAP), p.remedy},
 			{"fault", "tracepoint machine", "tracepoint",
@@ -147,9 +170,15 @@ int cmd_features(int argc, char **argv)
 			 "tried when asked for (record --alloc uprobe); else owners are mappings "
 			 "and fault stacks",
 			 ""},
+			p.life[LIFE_RECLAIM],
+			p.life[LIFE_SWAP_IN],
+			p.life[LIFE_MIGRATE],
+			p.life[LIFE_COLLAPSE],
+			p.life[LIFE_MAJOR],
+			p.life[LIFE_STALL],
 		};
 
-		touch_features(*walk == 'u', row_status(&p, SELFTEST_FAULT), r + 6);
+		touch_features(*walk == 'u', row_status(&p, SELFTEST_FAULT), r + 6 + LIFE_HOOKS);
 		/* What cannot be had gives nothing of any grade. */
 		for (i = 0; i < sizeof(r) / sizeof(r[0]); i++)
 			if (strcmp(r[i].status, "usable") != 0)

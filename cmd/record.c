@@ -15,11 +15,14 @@
 #include "cmd/stop.h"
 #include "cmd/target.h"
 #include "lib/capture/clock.h"
+#include "lib/capture/flight.h"
 #include "lib/capture/group.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/session.h"
 
+#define FLIGHT_MIN   (1u << 20)
+#define FLIGHT_BYTES (64u << 20)
 #define STATUS_NS    500000000ull
 #define CLEAR_SHARE  20 /* of the time at most one part is spent on clearing accessed bits */
 #define SYMBOL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
@@ -33,13 +36,23 @@ struct options {
 	const char *pool_prefixes;
 	int strict, probe_allocs, accessed;
 	u64 every_ns;
+	u64 flight_bytes; /* --ring: 0, to a file as it goes */
+	const char *triggers[TRIGGERS_MAX];
+	unsigned int nr_triggers;
+	struct flight *flight;
 };
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, dump;
 
 static void on_signal(int sig)
 {
 	stop = sig;
+}
+
+static void on_dump(int sig)
+{
+	(void)sig;
+	dump = 1;
 }
 
 static int parse(struct options *o, int argc, char **argv)
@@ -50,7 +63,9 @@ static int parse(struct options *o, int argc, char **argv)
 		{"output", required_argument, NULL, 'o'},
 		{"max-size", required_argument, NULL, 'm'},
 		{"dry-run", no_argument, NULL, 'n'},
-		{"ring", required_argument, NULL, 'r'},
+		{"buffer", required_argument, NULL, 'r'},
+		{"ring", required_argument, NULL, 'R'},
+		{"trigger", required_argument, NULL, 'T'},
 		{"strict", no_argument, NULL, 's'},
 		{"alloc", required_argument, NULL, 'A'},
 		{"min-size", required_argument, NULL, 'M'},
@@ -81,8 +96,20 @@ static int parse(struct options *o, int argc, char **argv)
 		case 'r':
 			o->ring_bytes = parse_size(optarg);
 			if (o->ring_bytes < SESSION_RING_MIN || o->ring_bytes > 1u << 30)
-				return misuse("record", "--ring %s: not a size from %uK to 1G",
+				return misuse("record", "--buffer %s: not a size from %uK to 1G",
 					      optarg, SESSION_RING_MIN >> 10);
+			break;
+		case 'R':
+			o->flight_bytes = parse_size(optarg);
+			if (o->flight_bytes < FLIGHT_MIN)
+				return misuse("record", "--ring %s: not a size from %uM; try 64M",
+					      optarg, FLIGHT_MIN >> 20);
+			break;
+		case 'T':
+			if (o->nr_triggers == TRIGGERS_MAX)
+				return misuse("record", "--trigger %s: at most %d", optarg,
+					      TRIGGERS_MAX);
+			o->triggers[o->nr_triggers++] = optarg;
 			break;
 		case 's':
 			o->strict = 1;
@@ -139,6 +166,8 @@ static int parse(struct options *o, int argc, char **argv)
 			      o->min_bytes ? "--min-size" : "--alloc-symbols");
 	if (o->every_ns && !o->accessed)
 		return misuse("record", "--every needs --access ptwalk");
+	if (o->nr_triggers && !o->flight_bytes)
+		o->flight_bytes = FLIGHT_BYTES;
 	o->target.argv = optind < argc ? argv + optind : NULL;
 	o->dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 	return target_one(&o->target, "record", NULL, 0);
@@ -203,6 +232,23 @@ static int failed(const struct options *o, int err, int published)
 	return fail("record", "%s: %s", o->output, strerror(-err));
 }
 
+/* Why there is a file of a flight recorder, and how many there were. */
+static void say_flight(const struct options *o, const struct recorder *r)
+{
+	const struct trigger_cause *c;
+	unsigned int n = recorder_written(r, &c);
+
+	if (c->kind == MP_TRIGGER_OOM)
+		fprintf(stderr, "memprov: %u was chosen to be killed for want of memory%s%s\n",
+			c->tgid, c->memcg ? ": limit of cgroup " : "", c->memcg ? c->memcg : "");
+	else if (c->expr)
+		fprintf(stderr, "memprov: %s: %llu\n", c->expr, (unsigned long long)c->value);
+	fprintf(stderr, "memprov: wrote %s: %llu events, lost %llu, %llu KiB%s\n", o->output,
+		(unsigned long long)recorder_events(r), (unsigned long long)recorder_lost(r),
+		(unsigned long long)flight_bytes(o->flight) / 1024,
+		n > 1 ? "; earlier ones are .old or gone" : "");
+}
+
 static void say_result(const struct options *o, const struct recorder *r,
 		       const struct trace_writer *w)
 {
@@ -213,10 +259,14 @@ static void say_result(const struct options *o, const struct recorder *r,
 	if (recorder_unprobed(r))
 		fail("record", "allocations not recorded: %s", recorder_unprobed(r));
 	if (recorder_lost_rings(r))
-		fail("record", "%llu events found no room in the rings: try a larger --ring",
+		fail("record", "%llu events found no room in the rings: try a larger --buffer",
 		     (unsigned long long)recorder_lost_rings(r));
 	if (o->quiet)
 		return;
+	if (o->flight) {
+		say_flight(o, r);
+		return;
+	}
 	fprintf(stderr, "memprov: wrote %s: %llu events, lost %llu, %llu KiB\n", o->output,
 		(unsigned long long)recorder_events(r), (unsigned long long)recorder_lost(r),
 		(unsigned long long)trace_writer_bytes(w) / 1024);
@@ -292,7 +342,8 @@ static int publish(const struct options *o, struct recorder *r, struct trace_wri
 		return 0;
 	say_took("the first picture", recorder_first_ns(r));
 	target_name(&o->target, who, sizeof(who));
-	fprintf(stderr, "memprov: recording %s to %s; Ctrl-C ends\n", who, o->output);
+	fprintf(stderr, "memprov: recording %s to %s; %s\n", who, o->output,
+		o->flight ? "in memory until Ctrl-C, SIGUSR2 or a trigger" : "Ctrl-C ends");
 	return 0;
 }
 
@@ -399,6 +450,8 @@ static int record(const struct options *o, struct trace_writer *w)
 		.group = o->target.group,
 		.argv = o->target.argv,
 		.path = o->output,
+		.flight = o->flight,
+		.dump = &dump,
 		.user = o->target.user,
 		.rules = o->target.names.rules,
 		.nr_rules = o->target.names.nr,
@@ -429,6 +482,34 @@ static int record(const struct options *o, struct trace_writer *w)
 	return err;
 }
 
+/* The file is written when there is a reason, and by then it must be possible. */
+static int open_flight(struct options *o, struct trace_writer **ret_w)
+{
+	struct sigaction sa = {.sa_handler = on_dump};
+	struct trace_writer *probe = NULL;
+	char msg[256] = "";
+	const char *refused;
+	unsigned int i;
+	int err = trace_writer_open(o->output, o->max_size, &probe);
+
+	trace_writer_close(&probe);
+	if (!err)
+		err = flight_new(o->output, o->flight_bytes, o->max_size, &o->flight);
+	if (err) {
+		fail("record", "%s: %s", o->output, trace_create_strerror(err));
+		return 1;
+	}
+	for (i = 0; i < o->nr_triggers; i++)
+		if (triggers_add(flight_triggers(o->flight), o->triggers[i], msg, sizeof(msg)))
+			return misuse("record", "%s", msg);
+	refused = flight_prepare();
+	if (refused)
+		fail("record", "%s", refused);
+	sigaction(SIGUSR2, &sa, NULL);
+	*ret_w = flight_writer(o->flight);
+	return 0;
+}
+
 int cmd_record(int argc, char **argv)
 {
 	static struct options o = {.output = "memprov.data", .max_size = 2ull << 30};
@@ -443,6 +524,13 @@ int cmd_record(int argc, char **argv)
 	if (o.dry_run)
 		return dry_run(&o.target, o.probe_allocs);
 	stop_by_signal(&sa); /* the first block may fill a file already */
+	if (o.flight_bytes) {
+		err = open_flight(&o, &w);
+		if (!err)
+			err = record(&o, w);
+		flight_free(&o.flight);
+		return err;
+	}
 	err = trace_writer_open(o.output, o.max_size, &w);
 	if (err)
 		return fail("record", "%s: %s", o.output, trace_create_strerror(err));

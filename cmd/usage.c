@@ -17,7 +17,8 @@ static const struct {
 } verbs[] = {
 	{"record",
 	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
-	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--ring SIZE]\n"
+	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--buffer SIZE]\n"
+	 "               [--ring SIZE] [--trigger EXPR]...\n"
 	 "               [--user NAME] [--alloc map|uprobe] [--min-size N] [--alloc-symbols LIST]\n"
 	 "               [--access faults|ptwalk] [--every DURATION] [--names FILE]\n"
 	 "               [--strict] [--dry-run] [-q] [-v]\n"},

@@ -117,12 +117,38 @@ enum mp_named_by {
 	MP_BY_MAX = 3,
 };
 enum mp_walk_provider { MP_WALK_BPF = 0, MP_WALK_PAGEMAP = 1, MP_WALK_SMAPS = 2 };
-enum mp_end { MP_END_DURATION = 0, MP_END_SIGNAL = 1, MP_END_TARGET = 2, MP_END_SIZE = 3 };
+enum mp_end {
+	MP_END_DURATION = 0,
+	MP_END_SIGNAL = 1,
+	MP_END_TARGET = 2,
+	MP_END_SIZE = 3,
+	MP_END_OOM = 4, /* a process was killed; the last picture is from before that */
+};
+
+/* Why a flight recorder has written its file. */
+enum mp_trigger {
+	MP_TRIGGER_END = 0, /* the recording ended */
+	MP_TRIGGER_SIGNAL = 1, /* it was asked to, and goes on */
+	MP_TRIGGER_PSI = 2,
+	MP_TRIGGER_RSS = 3,
+	MP_TRIGGER_CGROUP = 4,
+	MP_TRIGGER_REFAULT = 5,
+	MP_TRIGGER_OOM = 6,
+	MP_TRIGGER_MAX = 7,
+};
 
 enum mp_fault_flags {
 	MP_FAULT_MAJOR = 1, /* the rss swap member went down inside the fault */
 	MP_FAULT_AMBIGUOUS = 2, /* more than one candidate allocation */
 	MP_FAULT_ALLOC = 4, /* inside a call of an allocator */
+};
+
+enum mp_edge {
+	MP_EDGE_RECLAIMED = 1, /* taken out of the page table and written to swap */
+	MP_EDGE_REFAULTED = 2, /* brought back from swap by a fault */
+	MP_EDGE_MIGRATED = 3, /* moved to another frame */
+	MP_EDGE_COLLAPSED = 4, /* small pages became a huge one */
+	MP_EDGE_MAJOR = 5, /* a fault that waited for a page to be read */
 };
 
 enum mp_vma_flags {

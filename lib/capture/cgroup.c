@@ -295,6 +295,33 @@ int cgroup_find(const char *spec, const struct cgroup_mount *m, struct cgroup *r
 		   spec, m->point, ID_DIGITS);
 }
 
+int cgroup_of_inode(const struct cgroup_mount *m, u64 ino, struct cgroup *ret_c)
+{
+	FTS *tree = ino ? open_tree(m->point) : NULL;
+	int err = -ENOENT;
+	char msg[64];
+	FTSENT *e;
+
+	while (tree && err && (e = fts_read(tree)))
+		if (e->fts_info == FTS_D && e->fts_statp->st_ino == ino)
+			err = take("", e->fts_path, m, ret_c, msg, sizeof(msg));
+	if (tree)
+		fts_close(tree);
+	return err ? -ENOENT : 0;
+}
+
+int cgroup_parent(const struct cgroup_mount *m, struct cgroup *c)
+{
+	char above[CGROUP_PATH], msg[64], *end;
+
+	snprintf(above, sizeof(above), "%s", c->folder);
+	end = strrchr(above, '/');
+	if (strlen(c->folder) <= strlen(m->point) || !end)
+		return -ENOENT;
+	*end = 0;
+	return take("", above, m, c, msg, sizeof(msg)) ? -ENOENT : 0;
+}
+
 /* ---- the tree below ---- */
 
 static int each_pid_of(const char *folder, int (*fn)(void *ctx, pid_t pid), void *ctx)

@@ -32,6 +32,10 @@ int cgroup_mount_find(const char *mountinfo, struct cgroup_mount *ret_m);
  * remedy in msg. */
 int cgroup_find(const char *spec, const struct cgroup_mount *m, struct cgroup *ret_c, char *msg,
 		size_t len);
+/* The group whose folder has this inode. 0 or -ENOENT. */
+int cgroup_of_inode(const struct cgroup_mount *m, u64 ino, struct cgroup *ret_c);
+/* The group above, as long as there is one below the mount. 0 or -ENOENT. */
+int cgroup_parent(const struct cgroup_mount *m, struct cgroup *c);
 /* Calls fn for every process of the group and of the groups below it. 0, the first non-zero return
  * of fn, or -errno. */
 int cgroup_each_pid(const struct cgroup *c, int (*fn)(void *ctx, pid_t pid), void *ctx);

@@ -67,6 +67,11 @@ int group_each(const struct group *g, int (*fn)(void *ctx, pid_t pid), void *ctx
 	return err == -ENOENT ? 0 : err;
 }
 
+const struct cgroup *group_cgroup(const struct group *g)
+{
+	return &g->cg;
+}
+
 struct pagecg *group_pages(const struct group *g)
 {
 	return g ? g->pages : NULL;

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "lib/trace/trace.h"
 
+struct cgroup;
 struct group;
 struct pagecg;
 
@@ -15,6 +16,7 @@ struct pagecg;
 int group_open(const char *spec, char *msg, size_t len, struct group **ret_g);
 /* Calls fn for each process of the group's tree that has memory, except this one. */
 int group_each(const struct group *g, int (*fn)(void *ctx, pid_t pid), void *ctx);
+const struct cgroup *group_cgroup(const struct group *g);
 /* For the pictures; NULL when the kernel does not say whose a page is. */
 struct pagecg *group_pages(const struct group *g);
 /* Why not, NULL when it does. */

@@ -323,6 +323,18 @@ void memcg_release(struct memcg_reading *r)
 
 /* ---- records ---- */
 
+int memcg_figure(const struct memcg_reading *r, const char *name, u64 *ret)
+{
+	size_t i;
+
+	for (i = 0; i < r->n; i++)
+		if (!strcmp(r->values[i].name, name) && r->values[i].state == MP_STAT_VALUE) {
+			*ret = r->values[i].value;
+			return 0;
+		}
+	return -ENODATA;
+}
+
 int memcg_write(const struct cgroup *c, const struct memcg_reading *r, u32 groups, u32 flags,
 		u32 when, u64 seq, struct trace_writer *w)
 {

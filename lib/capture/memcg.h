@@ -25,6 +25,8 @@ struct memcg_reading {
 int memcg_read(const struct cgroup *c, struct memcg_reading *ret_r, char *msg, size_t len);
 /* One figure more, from another source. The strings must outlive the reading. */
 int memcg_add(struct memcg_reading *r, const char *source, const char *name, u64 value);
+/* A figure of a reading by the name it has there: 0, or -ENODATA for none and for no limit. */
+int memcg_figure(const struct memcg_reading *r, const char *name, u64 *ret);
 /* Records of a reading. flags: MP_CGROUP_*; groups: folders in the tree, this one included. */
 int memcg_write(const struct cgroup *c, const struct memcg_reading *r, u32 groups, u32 flags,
 		u32 when, u64 seq, struct trace_writer *w);

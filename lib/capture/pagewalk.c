@@ -391,6 +391,12 @@ int pagewalk_open(char *msg, size_t msg_len, struct pagewalk **ret_w)
 	return err;
 }
 
+void pagewalk_frames(const struct pagewalk *w, u64 *ret_vmemmap, u64 *ret_mask)
+{
+	*ret_vmemmap = w->skel->rodata->cfg_vmemmap;
+	*ret_mask = w->skel->rodata->cfg_frame_mask;
+}
+
 void pagewalk_close(struct pagewalk **w)
 {
 	if (!w || !*w)

@@ -14,6 +14,9 @@ int pagewalk_open(char *msg, size_t msg_len, struct pagewalk **ret_w);
 /* Walks memprov's own space with 256 MiB of small pages in it; the longest time under its
  * mmap lock, 0 on failure. The iterator gives the lock up between VMAs when somebody waits. */
 u64 pagewalk_try_ns(struct pagewalk *w);
+/* What it found out about frames: where struct page of the first lies, and their bits in an entry.
+ */
+void pagewalk_frames(const struct pagewalk *w, u64 *ret_vmemmap, u64 *ret_mask);
 void pagewalk_close(struct pagewalk **w);
 
 #endif

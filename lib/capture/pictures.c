@@ -5,6 +5,7 @@
 #include <string.h>
 #include "lib/capture/accessed.h"
 #include "lib/capture/clock.h"
+#include "lib/capture/calibrate.h"
 #include "lib/capture/group.h"
 #include "lib/capture/pagewalk.h"
 #include "lib/capture/pictures.h"
@@ -74,6 +75,22 @@ int pictures_by_walk(const struct pictures *p)
 const char *pictures_no_walker(const struct pictures *p)
 {
 	return p->no_walker;
+}
+
+const char *pictures_frames(const struct pictures *p, u64 *ret_vmemmap, u64 *ret_mask)
+{
+	struct calibration c;
+	char msg[128];
+
+	if (p->walker) {
+		pagewalk_frames(p->walker, ret_vmemmap, ret_mask);
+		return NULL;
+	}
+	if (calibrate(&c, msg, sizeof(msg)))
+		return "where the kernel keeps its page frames is not known";
+	*ret_vmemmap = c.vmemmap;
+	*ret_mask = c.frame_mask;
+	return NULL;
 }
 
 /* ---- one ---- */

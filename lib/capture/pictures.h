@@ -26,6 +26,8 @@ int pictures_new(const struct pictures_opts *o, struct pictures **ret_p);
 /* The page tables are walked by BPF; 0: pagemap, and no_walker says why. */
 int pictures_by_walk(const struct pictures *p);
 const char *pictures_no_walker(const struct pictures *p);
+/* As pagewalk_frames; 0, or why they are not known. */
+const char *pictures_frames(const struct pictures *p, u64 *ret_vmemmap, u64 *ret_mask);
 /* A picture of every target now. each: called after each, or NULL. 0 or -errno. */
 int pictures_take(struct pictures *p, void (*each)(void *ctx), void *ctx);
 /* In the next round accessed bits are cleared behind each picture. Write it before the next. */

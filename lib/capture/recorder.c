@@ -11,7 +11,9 @@
 #include <unistd.h>
 #include "lib/capture/accessed.h"
 #include "lib/capture/clock.h"
+#include "lib/capture/flight.h"
 #include "lib/capture/group.h"
+#include "lib/capture/life.h"
 #include "lib/capture/mark.h"
 #include "lib/capture/pictures.h"
 #include "lib/capture/privilege.h"
@@ -46,6 +48,8 @@ struct recorder {
 	pid_t child;
 	int child_status, exec_error, end, reaped;
 	u64 unnamed;
+	struct trigger_cause cause; /* of a flight recorder's latest file */
+	unsigned int written;
 	int go_fd, err_fd; /* wakes the child; its exec error comes back */
 };
 
@@ -133,6 +137,31 @@ static int put_rules(struct recorder *r)
 	return err;
 }
 
+/* What becomes of pages; without faults there is nothing to compare it with. */
+static int put_life_hooks(struct recorder *r, const char *no_fault)
+{
+	struct life *l = session_life(r->s);
+	const char *cap, *provider, *level, *why;
+	u64 vmemmap = 0, mask = 0;
+	int i, err = 0;
+
+	if (l) {
+		why = pictures_frames(r->pictures, &vmemmap, &mask);
+		if (why)
+			life_drop(l, LIFE_MIGRATE, why);
+		else
+			session_frames(r->s, vmemmap, mask);
+		if (session_counters_late(r->s))
+			life_no_swap_in(l);
+	}
+	for (i = 0; i < LIFE_HOOKS && !err; i++) {
+		why = life_hook(l, (enum life_hook)i, &cap, &provider, &level);
+		why = no_fault ? no_fault : why;
+		err = put_hook(r, cap, why ? NULL : provider, why ? NULL : level, why);
+	}
+	return err;
+}
+
 /* reason: why a session without privilege is blind. */
 static int put_hooks(struct recorder *r, const char *reason)
 {
@@ -168,6 +197,8 @@ static int put_hooks(struct recorder *r, const char *reason)
 		err = put_touch_hook(r);
 	if (!err)
 		err = put_rules(r);
+	if (!err)
+		err = put_life_hooks(r, no_fault);
 	return err ? err : put_alloc_hook(r);
 }
 
@@ -294,6 +325,14 @@ static int open_probes(struct recorder *r, char *msg, size_t msg_len)
 	return uprobes_open(r->s, &o, msg, msg_len, &r->probes);
 }
 
+static int watch_flight(void *recorder, const struct mp_hdr *rec)
+{
+	const struct recorder *r = recorder;
+
+	triggers_feed(flight_triggers(r->o->flight), rec);
+	return 0;
+}
+
 int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *msg, size_t msg_len,
 		  struct recorder **ret_r)
 {
@@ -318,6 +357,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = supply_open(r->s, &r->unwind);
 	if (!err && !session_blind(r->s))
 		err = resources_open(r->s, &r->resources);
+	if (!err && o->flight)
+		session_watch(r->s, watch_flight, r);
 	if (!err && o->probe_allocs)
 		err = open_probes(r, msg, msg_len);
 	if (!err)
@@ -336,6 +377,9 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 			snprintf(msg, msg_len, "cannot start %s: %s", o->argv[0], strerror(-err));
 		}
 	}
+	if (!err && o->flight)
+		err = triggers_open(flight_triggers(o->flight), o->group, recorder_pid(r), msg,
+				    msg_len);
 	if (err)
 		recorder_free(&r);
 	else
@@ -527,12 +571,46 @@ static int next_pictures(struct recorder *r, u64 now)
 	return err ? err : trace_writer_flush(r->w);
 }
 
+/* A file of the ring as it is; the recording goes on. */
+static int dump(struct recorder *r)
+{
+	const struct trigger_cause asked = {.kind = MP_TRIGGER_SIGNAL};
+	int err = take_all(r);
+
+	*r->o->dump = 0;
+	if (!err)
+		err = pictures_write(r->pictures);
+	if (!err)
+		err = session_write_losses(r->s);
+	if (!err)
+		err = flight_write(r->o->flight, &asked, MP_END_SIGNAL, session_seq(r->s),
+				   &r->unnamed);
+	r->written += !err;
+	return err;
+}
+
+/* Is there a reason to end? */
+static int turn_flight(struct recorder *r, u64 now)
+{
+	struct triggers *t = flight_triggers(r->o->flight);
+
+	if (*r->o->dump)
+		return dump(r);
+	if (triggers_due(t, now, pictures_resident(r->pictures), &r->cause))
+		r->end = r->cause.kind == MP_TRIGGER_OOM ? MP_END_OOM : MP_END_SIGNAL;
+	return 0;
+}
+
 int recorder_turn(struct recorder *r)
 {
 	u64 now = now_ns();
-	int err;
+	int err = r->o->flight ? turn_flight(r, now) : 0;
 
-	if (*r->o->stop)
+	if (err)
+		return err;
+	if (r->end >= 0)
+		;
+	else if (*r->o->stop)
 		r->end = MP_END_SIGNAL;
 	else if (r->o->duration_ns && now - r->began_ns >= r->o->duration_ns)
 		r->end = MP_END_DURATION;
@@ -601,9 +679,9 @@ int recorder_picture(struct recorder *r)
 /* What the targets had is known from before they went; their group's counters as of now. */
 static int last_look(struct recorder *r)
 {
-	if (r->end != MP_END_TARGET && r->end != MP_END_SIZE)
+	if (r->end != MP_END_TARGET && r->end != MP_END_SIZE && r->end != MP_END_OOM)
 		return last_picture(r);
-	if (r->end == MP_END_TARGET && r->o->group)
+	if (r->end != MP_END_SIZE && r->o->group)
 		return group_write(r->o->group, MP_CGROUP_NOW, 0, session_seq(r->s), r->w);
 	return 0;
 }
@@ -635,6 +713,15 @@ int recorder_finish(struct recorder *r, const char *path)
 	}
 	if (!err || err == -EFBIG)
 		err = pictures_write(r->pictures);
+	if (r->o->flight) {
+		started = now_ns();
+		if (!err)
+			err = flight_write(r->o->flight, &r->cause, (u32)r->end, session_seq(r->s),
+					   &r->unnamed);
+		r->names_ns = now_ns() - started;
+		r->written += !err;
+		return err;
+	}
 	if (!err)
 		err = trace_writer_flush(r->w);
 	started = now_ns();
@@ -687,6 +774,12 @@ void recorder_free(struct recorder **r)
 		close((*r)->err_fd);
 	free(*r);
 	*r = NULL;
+}
+
+unsigned int recorder_written(const struct recorder *r, const struct trigger_cause **ret_c)
+{
+	*ret_c = &r->cause;
+	return r->written;
 }
 
 int recorder_end(const struct recorder *r)

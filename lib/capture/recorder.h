@@ -11,8 +11,10 @@
 #include "lib/trace/rules.h"
 #include "lib/trace/trace.h"
 
+struct flight;
 struct group;
 struct recorder;
+struct trigger_cause;
 
 struct recorder_opts {
 	const pid_t *pids;
@@ -28,6 +30,8 @@ struct recorder_opts {
 	size_t nr_rules;
 	u64 ring_bytes; /* session_opts */
 	int may_be_blind; /* session_opts; msg is set when it came to that */
+	struct flight *flight; /* in memory until there is a reason to write; NULL: to a file */
+	volatile sig_atomic_t *dump; /* of a flight recorder: set by who wants its file now */
 	u64 duration_ns; /* 0: until the targets end */
 	int accessed; /* watch accessed bits: clears them */
 	u64 every_ns; /* clear and read again after this time; 0: once */
@@ -62,6 +66,8 @@ int recorder_finish(struct recorder *r, const char *path);
 int recorder_end_command(struct recorder *r);
 void recorder_free(struct recorder **r);
 
+/* Files that a flight recorder has written; why the last one. */
+unsigned int recorder_written(const struct recorder *r, const struct trigger_cause **ret_c);
 /* enum mp_end, -1 while it goes on. */
 int recorder_end(const struct recorder *r);
 /* The first process followed. */

@@ -76,7 +76,7 @@ void refusal_explain(int err, char *msg, size_t len)
 			 "security policy; see its log, dmesg or ausearch",
 			 strerror(-err));
 	else if (err == -ENOMEM)
-		snprintf(msg, len, "no memory for BPF maps: try a smaller --ring");
+		snprintf(msg, len, "no memory for BPF maps: try a smaller --buffer");
 	else
 		snprintf(msg, len,
 			 "cannot load or attach BPF programs: %s; -vv shows libbpf's words",

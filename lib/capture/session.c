@@ -13,6 +13,7 @@
 #include "bpf/shared/config.h"
 #include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
+#include "lib/capture/life.h"
 #include "lib/capture/lose.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/refusal.h"
@@ -24,6 +25,7 @@
 
 struct session {
 	struct memprov_bpf *skel;
+	struct life *life; /* NULL: nothing is loaded */
 	struct ring_buffer *topo;
 	struct ring_buffer *detail;
 	struct ring_buffer *more; /* of the object that joined, NULL: none has */
@@ -41,7 +43,7 @@ struct session {
 	struct {
 		int (*fn)(void *ctx, const struct mp_hdr *rec);
 		void *ctx;
-	} watch[3];
+	} watch[4];
 	int wake_fd;
 	int drop_faults;
 	int blind;
@@ -178,10 +180,37 @@ static int set_losses(struct session *s, char *msg, size_t msg_len)
 	return 0;
 }
 
+static int load(struct session *s, const struct session_opts *o, enum life_choice hooks, char *msg,
+		size_t len)
+{
+	int err;
+
+	s->skel->rodata->cfg_follow_forks = (u32)o->follow;
+	err = set_rings(s, o->ring_bytes);
+	if (!err)
+		err = set_losses(s, msg, len);
+	if (!err)
+		err = life_choose(s->skel, hooks, &s->life);
+	if (!err)
+		err = memprov_bpf__load(s->skel);
+	if (!err)
+		err = memprov_bpf__attach(s->skel);
+	return err ? err : life_attach(s->life, s->skel);
+}
+
+static int open_again(struct session *s)
+{
+	life_free(&s->life);
+	memprov_bpf__destroy(s->skel);
+	s->skel = memprov_bpf__open();
+	return s->skel ? 0 : -errno;
+}
+
 int session_open(struct trace_writer *w, const struct session_opts *o, char *msg, size_t msg_len,
 		 struct session **ret_s)
 {
 	struct session *s = calloc(1, sizeof(*s));
+	enum life_choice hooks;
 	int err;
 
 	if (!s)
@@ -195,24 +224,19 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 		err = -errno;
 		goto fail;
 	}
-	s->skel->rodata->cfg_follow_forks = (u32)o->follow;
 	if (o->may_be_blind && privilege_missing(NEED_BPF | NEED_PERFMON)) {
 		refusal_explain(-EPERM, msg, msg_len);
 		s->blind = 1;
 		*ret_s = s;
 		return 0;
 	}
-	err = set_rings(s, o->ring_bytes);
-	if (!err)
-		err = set_losses(s, msg, msg_len);
-	if (err == -EINVAL) {
+	err = load(s, o, LIFE_ALL, msg, msg_len);
+	if (err == -EINVAL && msg[0]) {
 		session_free(&s);
 		return err;
 	}
-	if (!err)
-		err = memprov_bpf__load(s->skel);
-	if (!err)
-		err = memprov_bpf__attach(s->skel);
+	for (hooks = LIFE_KNOWN; err && hooks <= LIFE_NONE && !open_again(s); hooks++)
+		err = load(s, o, hooks, msg, msg_len);
 	if (err)
 		goto fail;
 	s->topo = ring_buffer__new(bpf_map__fd(s->skel->maps.topo_ring), on_record, s, NULL);
@@ -227,14 +251,10 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 	return 0;
 fail:
 	refusal_explain(err, msg, msg_len);
-	if (o->may_be_blind && refusal_lacks(REFUSAL_PROGRAMS)) {
-		memprov_bpf__destroy(s->skel);
-		s->skel = memprov_bpf__open();
-		if (s->skel) {
-			s->blind = 1;
-			*ret_s = s;
-			return 0;
-		}
+	if (o->may_be_blind && refusal_lacks(REFUSAL_PROGRAMS) && !open_again(s)) {
+		s->blind = 1;
+		*ret_s = s;
+		return 0;
 	}
 	session_free(&s);
 	return err;
@@ -413,6 +433,19 @@ int session_has(const struct session *s, pid_t pid)
 int session_counters_late(const struct session *s)
 {
 	return s->skel->bss->mp_counters_late != 0;
+}
+
+struct life *session_life(const struct session *s)
+{
+	return s->life;
+}
+
+void session_frames(struct session *s, u64 vmemmap, u64 frame_mask)
+{
+	if (s->blind)
+		return;
+	s->skel->bss->mp_frame_mask = frame_mask;
+	s->skel->bss->mp_vmemmap = vmemmap;
 }
 
 u64 session_seq(const struct session *s)
@@ -815,6 +848,7 @@ int session_stop(struct session *s)
 	if (s->blind)
 		return 0;
 	memprov_bpf__detach(s->skel);
+	life_detach(s->life);
 	/* Topology first: a page event never waits for room that a munmap needs. */
 	ring_buffer__consume(s->topo);
 	ring_buffer__consume(s->detail);
@@ -833,6 +867,7 @@ void session_free(struct session **s)
 	ring_buffer__free((*s)->topo);
 	ring_buffer__free((*s)->detail);
 	ring_buffer__free((*s)->more);
+	life_free(&(*s)->life);
 	memprov_bpf__destroy((*s)->skel);
 	spaces_release(&(*s)->spaces);
 	free((*s)->pids);

@@ -10,6 +10,7 @@
 struct bank_fds;
 struct bpf_object;
 struct bpf_program;
+struct life;
 struct session;
 
 #define SESSION_RING_MIN 65536u
@@ -36,7 +37,7 @@ int session_follow(struct session *s, pid_t pid, u32 space);
 void session_forget(struct session *s);
 /* From now on FAULT records are not written: the kernel's events are not what they must be. */
 void session_drop_faults(struct session *s);
-/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. Three
+/* Shows fn every record of the rings that goes into the trace; non-zero ends the recording. Four
  * may watch. */
 void session_watch(struct session *s, int (*fn)(void *ctx, const struct mp_hdr *rec), void *ctx);
 /* session_poll() also returns when this fd is readable; -1: none. */
@@ -47,6 +48,10 @@ struct bank_fds session_banks(struct session *s);
 int session_has(const struct session *s, pid_t pid);
 /* Do faults show only where they allocate? Known once a program has run. */
 int session_counters_late(const struct session *s);
+/* The hooks that not every kernel has. NULL: nothing is loaded. */
+struct life *session_life(const struct session *s);
+/* What frames of pages are found by; until then moves of pages are not seen. */
+void session_frames(struct session *s, u64 vmemmap, u64 frame_mask);
 /* The recording's order: the number of the last event that drew one. */
 u64 session_seq(const struct session *s);
 /* Mapping calls of a space so far, entries and returns. */

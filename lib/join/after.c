@@ -40,6 +40,7 @@ void after_note(struct replay *p, const struct mp_hdr *rec)
 	const struct mp_ev_advise *a = trace_body(rec, advise);
 	const struct mp_ev_fault *f = trace_body(rec, fault);
 	const struct mp_ev_resource *n = trace_body(rec, resource);
+	const struct mp_ev_edge *e = trace_body(rec, edge);
 	struct space_state *s = p->unfinished ? space_get(p, rec->space) : NULL;
 
 	if (!s)
@@ -69,9 +70,19 @@ void after_note(struct replay *p, const struct mp_hdr *rec)
 		s->gained += MP_PAGE_SIZE << (f->order < 20 ? f->order : 0);
 		touch_range(p, s->id, f->addr, f->addr + 1, rec->seq);
 		break;
+	case MP_EV_EDGE:
+		touch_range(p, s->id, e->addr, e->addr + e->pages * MP_PAGE_SIZE, rec->seq);
+		break;
 	default:
 		break;
 	}
+}
+
+int after_is_late(struct replay *p, u32 space, u64 seq)
+{
+	const struct space_state *s = p->unfinished ? space_get(p, space) : NULL;
+
+	return s && s->picture_seq && seq > s->picture_seq;
 }
 
 /* Who got something by the record, now that it is applied. */

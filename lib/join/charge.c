@@ -290,7 +290,7 @@ static void charge_lot(struct replay *p, const struct lot *lot, u64 from, u64 to
 
 /* ---- owners ---- */
 
-static u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping)
+u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping)
 {
 	struct origin *o = &p->origins[mapping];
 	u32 fault;

@@ -231,6 +231,7 @@ static void merge(struct row *into, struct row *from)
 	into->multi = 0;
 	if (into->host != from->host)
 		into->host = NULL;
+	into->since += from->since;
 	if (into->ino != from->ino || into->dev != from->dev)
 		into->ino = into->dev = 0;
 	if (!same_process(into, from))

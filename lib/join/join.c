@@ -352,6 +352,7 @@ static int on_space(struct replay *p, const struct mp_hdr *rec)
 	s->parent = parent;
 	s->comm = replay_text(p, ev->comm);
 	s->attached = ev->cause == MP_SPACE_ATTACH;
+	s->born_ns = rec->time_ns;
 	losses_before(p, s);
 	err = ledger_space_new(p->ledger, rec->space, parent);
 	if (err == -ENOENT)
@@ -389,6 +390,7 @@ static void on_leave(struct replay *p, u32 space, const struct mp_ev_space_end *
 		s->ended = 1;
 		unmap_is_done(p, space, 0, ~0ull);
 		doubts_end(p, space, 0, ~0ull);
+		huge_forget(p, space, 0, ~0ull);
 		ledger_space_end(p->ledger, space);
 	}
 }
@@ -401,6 +403,7 @@ static int map_range(struct replay *p, u32 space, u64 start, u64 end, u32 origin
 	err = ledger_map(p->ledger, space, start, end, origin);
 	unmap_is_done(p, space, start, end);
 	doubts_end(p, space, start, end);
+	huge_forget(p, space, start, end);
 	if (!err) {
 		p->origins[origin].stirred |= access_watches(p, space);
 		p->origins[origin].generations++;
@@ -471,6 +474,12 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 	after_owner(p, origin, rec);
 	if (ev->new_len > ev->old_len)
 		p->origins[origin].mapped += ev->new_len - ev->old_len;
+	if (ev->new_len < ev->old_len)
+		huge_forget(p, rec->space, ev->old_start + ev->new_len,
+			    ev->old_start + ev->old_len);
+	err = huge_move(p, rec->space, ev->old_start, ev->old_len, ev->new_start);
+	if (err)
+		return err;
 	if (ev->old_len == ev->new_len && ev->old_start != ev->new_start &&
 	    has_hole(p, rec->space, ev->old_start, ev->old_start + ev->old_len))
 		err = move_pieces(p, rec->space, ev, origin);
@@ -480,8 +489,7 @@ static int on_remap(struct replay *p, const struct mp_hdr *rec)
 	return err == -EINVAL || err == -ENOENT ? 0 : err;
 }
 
-/* Flows are of the recorded time, as the duration is; owners are of all that was seen. */
-static int in_window(const struct replay *p, u64 time_ns)
+int in_window(const struct replay *p, u64 time_ns)
 {
 	return time_ns >= p->window_begin && (!p->window_end || time_ns <= p->window_end);
 }
@@ -519,7 +527,12 @@ void charge_fault(struct replay *p, u32 origin, const struct fault_cost *f)
 	cost_add(&c[COST_FAULTED], 0, f->bytes);
 	cost_add(&c[COST_TOUCHED], 0, f->touched);
 	cost_add(&c[COST_COW], 0, f->copied);
+	if (after_is_late(p, f->space, f->seq))
+		p->origins[origin].since += (u64)f->bytes;
 }
+
+#define HUGE_ORDER  9
+#define MEMBER_ANON 1
 
 int join_fault(struct replay *p, const struct mp_hdr *rec)
 {
@@ -541,6 +554,8 @@ int join_fault(struct replay *p, const struct mp_hdr *rec)
 		err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
 	if (!err && !owner && !grow_down(p, rec->space, ev->addr))
 		err = ledger_fault(p->ledger, rec->space, ev->addr, 0, fault, &owner, &fresh);
+	if (!err && owner && ev->order == HUGE_ORDER && ev->member == MEMBER_ANON)
+		err = huge_add(p, rec->space, ev->addr);
 	/* A huge fault backs its whole block but proves access to one page only. */
 	if (!err && owner && ev->order)
 		err = ledger_fault(p->ledger, rec->space, ev->addr, ev->order, fault, &owner,
@@ -589,6 +604,7 @@ static int on_advise(struct replay *p, const struct mp_hdr *rec)
 	 */
 	if (ev->advice != MADV_DONTNEED && ev->advice != MADV_REMOVE)
 		return 0;
+	huge_forget(p, rec->space, ev->start, ev->end);
 	err = ledger_discard(p->ledger, rec->space, ev->start, ev->end);
 	/* MADV_FREE leaves the pages until there is need. */
 	if (!err)
@@ -618,6 +634,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_UNMAP:
 		err = unmap_begins(p, rec);
 		access_drop(p, rec->space, un->start, un->end, 1);
+		huge_forget(p, rec->space, un->start, un->end);
 		if (!err)
 			err = ledger_unmap(p->ledger, rec->space, un->start, un->end);
 		return err == -EINVAL || err == -ENOENT ? 0 : err;
@@ -631,6 +648,9 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return join_fault(p, rec);
 	case MP_EV_ADVISE:
 		return on_advise(p, rec);
+	case MP_EV_EDGE:
+	case MP_EV_RECLAIM:
+		return life_apply(p, rec);
 	case MP_EV_ALLOC:
 	case MP_EV_FREE:
 	case MP_EV_REALLOC:

@@ -26,6 +26,9 @@ extern const struct cost_column cost_columns[COST_MAX];
 /* Index of a column, or -1; then *ret_near is the nearest name. */
 int cost_find(const char *name, const char **ret_near);
 
+/* Does a capability of HOOK feed columns of what becomes of pages, and nothing else? */
+int join_is_life(const char *capability);
+
 struct report;
 /* Why a column has no evidence in this recording, NULL when it may have. */
 const char *cost_absent(const struct report *r, enum cost_id id);
@@ -126,6 +129,7 @@ struct row {
 		*resource; /* what the application, or a rule of --names, calls it; NULL nothing */
 	u8 ruled; /* by a rule */
 	u8 misnamed; /* what was lost may have been its name, or the end of that */
+	u64 since; /* faulted after the last picture of a recording that does not end with one */
 	u32 generations; /* mappings that had this origin */
 	struct frame *frames; /* innermost first */
 	u32 nr_frames;
@@ -199,6 +203,7 @@ struct report {
 	const char *no_growth; /* why there is none to see, NULL: there is */
 	/* Why these were not recorded, NULL: they were. */
 	const char *no_map, *no_fault, *no_alloc;
+	const char *no_life[COST_MAX]; /* of columns with a hook of their own */
 	struct loss_cause losses[MP_LOSS_MAX];
 	struct mark *marks;
 	size_t nr_marks;
@@ -223,6 +228,11 @@ struct report {
 	} access;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
+	struct {
+		u32 kind, pid; /* enum mp_trigger; pid: who was killed */
+		const char *expr, *memcg; /* NULL: none */
+		u64 value, limit, time_ns, picture_age_ns;
+	} trigger; /* why a flight recorder wrote the file */
 	struct cost classes[CLASS_MAX]; /* of resident */
 	struct memcg *memcg; /* NULL: no cgroup was recorded; see memcg.h */
 	struct trace_reader *reader; /* of a file: strings live here */

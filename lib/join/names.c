@@ -483,6 +483,7 @@ int names_attach(struct replay *p, struct report *r)
 		row->ino = o->ino;
 		row->dev = o->dev;
 		row->multi = o->multi;
+		row->since = o->since;
 		row->generations = o->generations;
 		row->resource = o->resource ? replay_text(p, o->resource) : NULL;
 		row->misnamed = lost_calls(p, o->space) || r->losses[MP_LOSS_RESOURCE].count;

@@ -224,6 +224,7 @@ static void note_absent(struct replay *p, const struct mp_ev_hook *hook)
 		/* A reason beside a provider: it does not see all. */
 		p->some_allocs = hook->provider && why;
 	}
+	life_note(p->r, what, !hook->provider, why);
 	if (hook->provider)
 		return;
 	if (!strcmp(what, "map")) {
@@ -232,6 +233,21 @@ static void note_absent(struct replay *p, const struct mp_ev_hook *hook)
 	} else if (!strcmp(what, "fault")) {
 		p->r->no_fault = why ? why : "not recorded";
 	}
+}
+
+static void note_trigger(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_trigger *ev = trace_body(rec, trigger);
+	struct report *r = p->r;
+
+	r->trigger.kind = ev->kind < MP_TRIGGER_MAX ? ev->kind : MP_TRIGGER_END;
+	r->trigger.expr = replay_text(p, ev->expr);
+	r->trigger.memcg = replay_text(p, ev->memcg);
+	r->trigger.pid = ev->tgid;
+	r->trigger.value = ev->value;
+	r->trigger.limit = ev->limit;
+	if (!r->trigger.time_ns)
+		r->trigger.time_ns = rec->time_ns;
 }
 
 static int note(struct replay *p, const struct mp_hdr *rec)
@@ -280,6 +296,12 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 		break;
 	case MP_EV_NAME_RULE:
 		return resource_rule(p, rec);
+	case MP_EV_OOM:
+		r->trigger.time_ns = rec->time_ns;
+		break;
+	case MP_EV_TRIGGER:
+		note_trigger(p, rec);
+		break;
 	case MP_EV_CGROUP:
 	case MP_EV_CGROUP_STAT:
 		return memcg_note(p, rec);
@@ -512,6 +534,8 @@ int replay_report(struct replay *p, struct report **ret_r)
 	r->duration_ns = end > begin ? end - begin : 0;
 	if (p->last_walk_ns && end > p->last_walk_ns)
 		r->picture_age_ns = end - p->last_walk_ns;
+	if (p->last_walk_ns && r->trigger.time_ns > p->last_walk_ns)
+		r->trigger.picture_age_ns = r->trigger.time_ns - p->last_walk_ns;
 	err = copy_marks(r, begin);
 	if (err)
 		r->marks = NULL;
@@ -555,6 +579,7 @@ int replay_new(enum owner_mode owner, const char *(*text)(const void *ctx, u32 i
 	}
 	p->r->end = -1;
 	p->r->no_alloc = "not recorded";
+	life_begin(p->r);
 	*ret_p = p;
 	return 0;
 }
@@ -587,6 +612,7 @@ void replay_free(struct replay **pp)
 	free(p->busy);
 	free(p->held);
 	free(p->leaving);
+	free(p->huge);
 	free(p->calls);
 	free(p->doubts);
 	free(p->resources);

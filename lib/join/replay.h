@@ -32,6 +32,7 @@ struct origin {
 	u64 moved; /* pages now under a faulting stack: they may have been here at the start */
 	u64 elsewhere; /* pages that unique counts in another row */
 	u64 multi; /* resident bytes that another row has, too */
+	u64 since; /* faulted after the last picture of a recording that does not end with one */
 };
 
 struct space_state {
@@ -41,6 +42,7 @@ struct space_state {
 	u64 status; /* 1 + that of its end as wait(2) gives it, 0 not known or running */
 	int attached, ended, pictured; /* pictured: in the final picture */
 	int gone; /* nobody refers to it any more */
+	u64 born_ns;
 	u64 lost[MP_CLASS_MAX];
 	u64 alloc_hole; /* allocations born up to this event may be gone, or others be there */
 	u64 picture_seq; /* of an unfinished recording: end of its last picture, 0 none; since then
@@ -108,6 +110,12 @@ struct map_call {
 struct doubt {
 	u32 space, origin; /* origin: who has it when the child has it; 0 not known */
 	u64 start, end;
+};
+
+/* A huge page that is known to have been there. */
+struct huge {
+	u32 space;
+	u64 addr;
 };
 
 /* Part of a picture, and the events between which it was read. */
@@ -227,6 +235,8 @@ struct replay {
 	} split;
 	struct leaving *leaving;
 	u32 nr_leaving;
+	struct huge *huge; /* by space and address */
+	size_t nr_huge, cap_huge;
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
 	u32 accounted; /* up to this walk it is known what may have changed accessed bits */
@@ -288,6 +298,22 @@ u64 leaving_until(const struct replay *p, u32 space, u64 at, u64 end);
 /* The owner of a range that is being unmapped, who has it again until then; 0 none. */
 u32 still_leaving(struct replay *p, u32 space, u64 start, u64 end);
 
+/* life.c: EDGE and RECLAIM; which of the columns it feeds have a hook. */
+int life_apply(struct replay *p, const struct mp_hdr *rec);
+void life_begin(struct report *r);
+void life_note(struct report *r, const char *capability, int absent, const char *why);
+int life_is_edge(int column); /* is a column one of its own? */
+int life_has_evidence(const struct origin *o, int column);
+/* One for who has the page at addr. */
+void life_count(struct replay *p, u32 space, u64 addr, enum cost_id column);
+
+/* huge.c: one is there; it is not any more, where all of it lies in [start, end); mremap; a run of
+ * the last picture in small pages, which counts what was split. */
+int huge_add(struct replay *p, u32 space, u64 addr);
+void huge_forget(struct replay *p, u32 space, u64 start, u64 end);
+int huge_move(struct replay *p, u32 space, u64 old, u64 len, u64 to);
+void huge_split(struct replay *p, u32 space, const struct mp_ev_run *run);
+
 /* stream.c: applies the faults up to this number. */
 int stream_until(struct replay *p, u64 seq);
 
@@ -320,6 +346,8 @@ u32 origin_of_object(struct replay *p, enum origin_kind kind, u32 space, const s
 u32 origin_named(struct replay *p, u32 origin, u32 resource);
 /* The row of the same owner in another space. 0: -ENOMEM in p->err. */
 u32 origin_in(struct replay *p, u32 origin, u32 space);
+/* Flows are of the recorded time, as the duration is; owners are of all that was seen. */
+int in_window(const struct replay *p, u64 time_ns);
 int faults_are_of_mapping(const struct replay *p, enum origin_kind mapping);
 /* The hash of the origins in use made anew, for size places. */
 int origin_rehash(struct replay *p, u32 size);
@@ -364,6 +392,8 @@ void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race)
 /* The resident or swapped bytes [start, end) of run, all in one interval of the ledger. */
 void charge_range(struct replay *p, u32 space, const struct ledger_interval *iv, u32 mapping,
 		  const struct mp_ev_run *run, u64 start, u64 end, int first, int final);
+/* Who has the page at addr of a mapping, allocations aside. */
+u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping);
 /* What is reserved in an interval. */
 void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv);
 int knows_charges(const struct replay *p);
@@ -384,6 +414,7 @@ int lost_calls(struct replay *p, u32 space);
 /* after.c: records behind the last picture of a recording that does not end with one. */
 void after_begin(struct replay *p);
 void after_note(struct replay *p, const struct mp_hdr *rec); /* before it is applied */
+int after_is_late(struct replay *p, u32 space, u64 seq); /* behind the last picture of a space */
 void after_owner(struct replay *p, u32 origin, const struct mp_hdr *rec);
 void after_fork(struct replay *p, struct space_state *child); /* it has its ledger */
 void after_picture(struct space_state *s, u64 seq); /* the last one of s has ended */

@@ -152,13 +152,22 @@ int walk_vma(struct replay *p, const struct mp_hdr *rec)
 
 /* ---- pages ---- */
 
+/* Before the time that was recorded: its growth counts from its first picture. Of a flight
+ * recorder's spaces that is so of those that it has seen being born, too. */
+static int was_there(const struct replay *p, const struct space_state *s)
+{
+	return s->attached || s->born_ns < p->window_begin;
+}
+
+#define HUGE_BYTES (2ull << 20)
+
 int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 {
 	const struct mp_ev_run *run = trace_body(rec, run);
 	struct space_state *s = space_get(p, rec->space);
 	u64 at = run->start, end = run->start + run->pages * MP_PAGE_SIZE, stop;
 	struct ledger_interval iv;
-	int first = s && !s->pictures && s->attached;
+	int first = s && !s->pictures && was_there(p, s);
 	u32 mapping;
 
 	/* A mapping that grew while the kernel listed it is listed again, from its start. */
@@ -172,6 +181,11 @@ int walk_run(struct replay *p, const struct mp_hdr *rec, int final)
 		return -ENOMEM;
 	if (!final && !first && !access_watches(p, rec->space))
 		return 0;
+	if (run->flags & MP_PAGE_THP && first)
+		for (stop = at; stop < end && !p->err; stop += HUGE_BYTES)
+			p->err = huge_add(p, rec->space, stop);
+	else if (run->flags & MP_PAGE_RESIDENT && !(run->flags & MP_PAGE_THP) && final)
+		huge_split(p, rec->space, run);
 	while (at < end && !p->err) {
 		if (ledger_next(p->ledger, rec->space, at, &iv) && iv.start <= at) {
 			stop = iv.end < end ? iv.end : end;
@@ -280,6 +294,8 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 					: "accessed bits were not watched: --access ptwalk does";
 	if (id == COST_TOUCHED && r->access.clears)
 		return NULL;
+	if (r->no_life[id])
+		return r->no_life[id];
 	return cost_columns[id].kind == COST_FLOW ? r->no_fault : NULL;
 }
 
@@ -371,16 +387,16 @@ static int sees_faults(struct replay *p, const struct origin *o)
 }
 
 /* Between its first picture and its last; one alone shows no change. */
-static int grows(const struct space_state *s)
+static int grows(const struct replay *p, const struct space_state *s)
 {
-	return !s->attached || s->pictures > 1 || !s->pictured;
+	return !was_there(p, s) || s->pictures > 1 || !s->pictured;
 }
 
 static int shows_growth(struct replay *p, const struct origin *o)
 {
 	const struct space_state *s = space_get(p, o->space);
 
-	return !s || grows(s);
+	return !s || grows(p, s);
 }
 
 /* Of all targets, of some or of none. */
@@ -390,7 +406,7 @@ static void judge_growth(const struct replay *p, struct report *r)
 
 	for (i = 0; i < p->nr_spaces; i++)
 		if (p->spaces[i].pictured)
-			++*(grows(&p->spaces[i]) ? &some : &none);
+			++*(grows(p, &p->spaces[i]) ? &some : &none);
 	r->total[COST_GROWN].open |= none > 0;
 	r->no_growth = none && !some ? "one picture only: growth lies between two" : NULL;
 }
@@ -408,6 +424,8 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
 		return shows_growth(p, o);
 	if (c == COST_COLD || c == COST_ACCESS || (c == COST_TOUCHED && !sees_faults(p, o)))
 		return access_known(p, o->space);
+	if (life_is_edge(c))
+		return life_has_evidence(o, c);
 	return cost_columns[c].kind == COST_STOCK || sees_faults(p, o);
 }
 

@@ -33,10 +33,10 @@ int features_json(FILE *f, const struct feature *rows, size_t n)
 
 void features_table(FILE *f, const struct feature *rows, size_t n)
 {
-	fprintf(f, "%-10s %-20s %-14s %-7s %-9s %s\n", "CAPABILITY", "PROVIDER", "STABILITY",
+	fprintf(f, "%-14s %-33s %-14s %-8s %-9s %s\n", "CAPABILITY", "PROVIDER", "STABILITY",
 		"STATUS", "GRADE", "REASON");
 	for (; n--; rows++)
-		fprintf(f, "%-10s %-20s %-14s %-7s %-9s %s%s%s\n", rows->capability, rows->provider,
+		fprintf(f, "%-14s %-33s %-14s %-8s %-9s %s%s%s\n", rows->capability, rows->provider,
 			rows->stability, rows->status, rows->grade, rows->reason,
 			rows->remedy[0] ? "; " : "", rows->remedy);
 }

@@ -35,6 +35,9 @@ void out_access(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_access_json(const struct report *r);
 void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_cgroups_json(const struct report *r);
+/* Why a flight recorder wrote its file: lines of the contract screen, and recording.trigger. */
+void out_cause(FILE *f, const struct report *r, const struct out_opts *o);
+struct json_t *out_cause_json(const struct report *r);
 /* Bytes in words; good for the next fifteen calls. */
 const char *out_amount(const struct out_opts *o, s64 v);
 /* A value of a column in its unit; as good. */

@@ -59,13 +59,14 @@ const char *out_number(const struct out_opts *o, int column, s64 v)
 	return b;
 }
 
+/* Of what everything hangs on; the others are in JSON. */
 static void provider_line(FILE *f, const struct report *r)
 {
 	size_t i;
 	int n = 0;
 
 	for (i = 0; i < r->nr_hooks; i++)
-		if (r->hooks[i].provider) {
+		if (r->hooks[i].provider && !join_is_life(r->hooks[i].capability)) {
 			fputs(n++ ? " + " : "", f);
 			text_put(f, r->hooks[i].provider);
 		}
@@ -268,6 +269,7 @@ static void choice(FILE *f, const struct report *r, const struct out_opts *o)
 /* What one recording says of itself. */
 static void header(FILE *f, const struct report *r, const struct out_opts *o)
 {
+	out_cause(f, r, o);
 	targets(f, r);
 	if (r->at_ns)
 		fprintf(f, "  as of %.3f s after the start: what came later is not in it\n",

@@ -13,8 +13,8 @@ need() { # PAGE WORD WHAT
 for opt in $(grep -ohE '\{"[a-z-]+", (required|no)_argument' cmd/*.[ch] cmd/*/*.[ch] | cut -d'"' -f2); do
 	need man/memprov.1 "--$opt" option
 done
-for col in $(sed -n 's/^MP_COST([A-Z0-9]*, *\([a-z0-9]*\),.*/\1/p' lib/join/cost.def); do
-	grep -qx "\.B $col" man/memprov.1 || {
+for col in $(sed -n 's/^MP_COST([A-Z0-9_]*, *\([a-z0-9-]*\),.*/\1/p' lib/join/cost.def); do
+	sed "s/\\\\-/-/g" man/memprov.1 | grep -x "\.B $col" >/dev/null || {
 		echo "FAIL column $col has no entry in man/memprov.1"
 		status=1
 	}

@@ -6,8 +6,15 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_bpf
-(echo go; sleep 2) | timeout 60 "$memprov" record -w 1s -o "$trace" -- "$build/work/bss" \
-	>"$oracle" 2>"$dir/record.err" || fail "record exits with $?"
+mkfifo "$dir/in"
+exec {in}<>"$dir/in" # both ends: it never ends by itself
+echo go >&"$in"
+env --default-signal=INT "$memprov" record -o "$trace" -- "$build/work/bss" \
+	<"$dir/in" >"$oracle" 2>"$dir/record.err" &
+recorder=$!
+pids+=("$recorder")
+await grep -qs "^done" "$oracle" || fail "the workload did not finish"
+stop_record
 "$memprov" report "$trace" --format json >"$report" || fail "report exits with $?"
 python3 - "$report" "$oracle" <<'END' || fail "the program's own array"
 import json

@@ -99,7 +99,7 @@ says 1 "$policy" "${refused[@]}" "${record[@]}"
 expect 0 "lost 0" "${lockdown[@]}" "none integrity [confidentiality]" "${record[@]}"
 
 echo "# options"
-expect 2 "$mp --ring 4K: not a size from 64K to 1G" "$memprov" record --ring 4K -o "$trace" -- true
+expect 2 "$mp --buffer 4K: not a size from 64K to 1G" "$memprov" record --buffer 4K -o "$trace" -- true
 expect 2 "$mp -w soon: not a duration; try 10s or 500ms" "$memprov" record -w soon -o "$trace" -- true
 expect 2 "$mp --max-size big: not a size; try 512M" "$memprov" record --max-size big -o "$trace" -- true
 
@@ -194,7 +194,7 @@ says 1 "$rp column grown is not additive: folded stacks cannot show it; use --fo
 echo "# columns"
 says 0 "" "$memprov" report --columns help
 cut -d" " -f1 "$dir/out" >"$dir/listed"
-sed -n 's/^MP_COST([A-Z0-9]*, *\([a-z0-9]*\),.*/\1/p' "$here/../../lib/join/cost.def" | diff - "$dir/listed" ||
+sed -n 's/^MP_COST([A-Z0-9_]*, *\([a-z0-9-]*\),.*/\1/p' "$here/../../lib/join/cost.def" | diff - "$dir/listed" ||
 	fail "--columns help does not list the columns"
 "$memprov" report --columns touched,faulted "$trace" >"$dir/want"
 "$memprov" report --columns " Touched ,FAULTED" "$trace" >"$dir/out"

@@ -94,6 +94,21 @@ want_swap() {
 	fi
 }
 
+drop_zram() {
+	swapoff /dev/zram0 2>/dev/null || true
+	echo 1 >/sys/block/zram0/reset
+}
+
+# Swap in compressed memory, in front of any other.
+want_zram() {
+	[ -e /sys/block/zram0/disksize ] || skip "needs zram"
+	[ "$(cat /sys/block/zram0/disksize)" = 0 ] || skip "zram0 is in use"
+	echo "$1" >/sys/block/zram0/disksize
+	trap 'cleanup; drop_zram' EXIT
+	mkswap -q /dev/zram0
+	swapon -p 100 /dev/zram0 || fail "no swap on zram0"
+}
+
 # start_command CMD...: a process that speaks "ready PID", "done" on stdout.
 start_command() {
 	local word

@@ -16,9 +16,9 @@ record() {
 }
 
 status=0
-record --ring 64K || status=$?
+record --buffer 64K || status=$?
 [ $status = 3 ] || fail "a loss gives exit $status and not 3"
-grep -qE '^memprov: record: [0-9]+ events found no room in the rings: try a larger --ring$' "$dir/err" ||
+grep -qE '^memprov: record: [0-9]+ events found no room in the rings: try a larger --buffer$' "$dir/err" ||
 	fail "the loss has no remedy: $(cat "$dir/err")"
 python3 - "$report" $faults <<'END' || fail "the loss is not what the report says"
 import json, sys
@@ -34,9 +34,9 @@ assert not faults.get("exact"), faults
 END
 
 status=0
-record --ring 64M --strict || status=$?
+record --buffer 64M --strict || status=$?
 [ $status = 0 ] || {
 	cat "$dir/err" >&2
 	fail "with room for all of it: exit $status"
 }
-echo "ok    with --ring 64M nothing is lost"
+echo "ok    with --buffer 64M nothing is lost"

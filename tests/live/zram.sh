@@ -7,16 +7,7 @@ set -euo pipefail
 
 need_bpf
 [ "${MEMPROV_TEST_SWAP:-0}" = 1 ] || skip "MEMPROV_TEST_SWAP=1 adds swap for the test"
-[ -e /sys/block/zram0/disksize ] || skip "needs zram"
-[ "$(cat /sys/block/zram0/disksize)" = 0 ] || skip "zram0 is in use"
-echo 64M >/sys/block/zram0/disksize
-drop_swap() {
-	swapoff /dev/zram0 2>/dev/null || true
-	echo 1 >/sys/block/zram0/reset
-}
-trap 'cleanup; drop_swap' EXIT
-mkswap -q /dev/zram0
-swapon -p 100 /dev/zram0 || fail "no swap on zram0"
+want_zram 64M
 
 run direct
 grep -q '"swapped":[1-9]' "$oracle" || fail "the workload swapped nothing"
