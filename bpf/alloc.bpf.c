@@ -202,4 +202,124 @@ int on_alloc_return(struct pt_regs *ctx)
 	return 0;
 }
 
+/* ---- static probes: the adapter's and others' ---- */
+
+static __always_inline u32 usdt_place(u32 reg)
+{
+	switch (reg) {
+	case 0:
+		return bpf_core_field_offset(struct pt_regs, ax);
+	case 1:
+		return bpf_core_field_offset(struct pt_regs, bx);
+	case 2:
+		return bpf_core_field_offset(struct pt_regs, cx);
+	case 3:
+		return bpf_core_field_offset(struct pt_regs, dx);
+	case 4:
+		return bpf_core_field_offset(struct pt_regs, si);
+	case 5:
+		return bpf_core_field_offset(struct pt_regs, di);
+	case 6:
+		return bpf_core_field_offset(struct pt_regs, bp);
+	case 7:
+		return bpf_core_field_offset(struct pt_regs, sp);
+	case 8:
+		return bpf_core_field_offset(struct pt_regs, r8);
+	case 9:
+		return bpf_core_field_offset(struct pt_regs, r9);
+	case 10:
+		return bpf_core_field_offset(struct pt_regs, r10);
+	case 11:
+		return bpf_core_field_offset(struct pt_regs, r11);
+	case 12:
+		return bpf_core_field_offset(struct pt_regs, r12);
+	case 13:
+		return bpf_core_field_offset(struct pt_regs, r13);
+	case 14:
+		return bpf_core_field_offset(struct pt_regs, r14);
+	default:
+		return bpf_core_field_offset(struct pt_regs, r15);
+	}
+}
+
+static __always_inline u64 usdt_arg(struct pt_regs *ctx, u64 cookie, u32 n)
+{
+	u32 spec = cookie >> n * MP_USDT_BITS, unused = 64 - (8u << (spec >> 6 & 3));
+	u64 value = 0;
+
+	if (!(spec & MP_USDT_THERE))
+		return 0;
+	/* The verifier wants a place known beforehand of what is read from ctx directly. */
+	bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + usdt_place(spec & MP_USDT_REG));
+	if (spec & MP_USDT_MEMORY) {
+		value += (s64)((s32)(spec << (20 - MP_USDT_OFFSET)) >> 20);
+		if (bpf_probe_read_user(&value, sizeof(value), (void *)value))
+			return 0;
+	}
+	value <<= unused;
+	return spec & MP_USDT_SIGNED ? (u64)((s64)value >> unused) : value >> unused;
+}
+
+SEC("uprobe")
+int on_sample(struct pt_regs *ctx)
+{
+	MP_RECORD(sample) r = {};
+	struct thread *t = current_thread(MP_CLASS_ALLOC);
+	u64 cookie = bpf_get_attach_cookie(ctx);
+
+	if (!t)
+		return 0;
+	r.ev.addr = usdt_arg(ctx, cookie, 0);
+	r.ev.bytes = usdt_arg(ctx, cookie, 1);
+	r.ev.weighted = usdt_arg(ctx, cookie, 2);
+	if (r.ev.weighted < r.ev.bytes)
+		r.ev.weighted = r.ev.bytes;
+	r.ev.stack = caller_stack(ctx, t);
+	r.ev.tid = bpf_get_current_pid_tgid();
+	r.ev.family = MP_FAMILY_MALLOC;
+	fill_hdr(&r.hdr, MP_EV_SAMPLE, sizeof(r), t->space);
+	send_alloc(&r, sizeof(r));
+	return 0;
+}
+
+SEC("uprobe")
+int on_sample_end(struct pt_regs *ctx)
+{
+	MP_RECORD(free) r = {};
+	struct thread *t = current_thread(MP_CLASS_ALLOC);
+
+	if (!t)
+		return 0;
+	r.ev.addr = usdt_arg(ctx, bpf_get_attach_cookie(ctx), 0);
+	r.ev.tid = bpf_get_current_pid_tgid();
+	r.ev.family = MP_FAMILY_MALLOC;
+	fill_hdr(&r.hdr, MP_EV_FREE, sizeof(r), t->space);
+	send_alloc(&r, sizeof(r));
+	return 0;
+}
+
+SEC("uprobe")
+int on_sampler(struct pt_regs *ctx)
+{
+	MP_RECORD(sampler) r = {};
+	struct thread *t = current_thread(MP_CLASS_ALLOC);
+
+	if (!t)
+		return 0;
+	r.ev.interval = usdt_arg(ctx, bpf_get_attach_cookie(ctx), 0);
+	fill_hdr(&r.hdr, MP_EV_SAMPLER, sizeof(r), t->space);
+	send_alloc(&r, sizeof(r));
+	return 0;
+}
+
+SEC("uprobe")
+int on_sample_lost(struct pt_regs *ctx)
+{
+	struct thread *t = current_thread(MP_CLASS_ALLOC);
+
+	if (t)
+		count_loss(MP_LOSS_ALLOC_GAP, MP_CLASS_ALLOC, t->space);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

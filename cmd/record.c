@@ -14,6 +14,7 @@
 #include "cmd/dryrun.h"
 #include "cmd/stop.h"
 #include "cmd/target.h"
+#include "lib/capture/allocs.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/flight.h"
 #include "lib/capture/group.h"
@@ -32,9 +33,8 @@ struct options {
 	int dry_run, verbose, quiet, dashes; /* -- before CMD */
 	const char *output;
 	u64 duration_ns, max_size, ring_bytes;
-	u64 min_bytes;
-	const char *pool_prefixes;
-	int strict, probe_allocs, accessed;
+	struct allocs_opts alloc;
+	int strict, accessed;
 	u64 every_ns;
 	u64 flight_bytes; /* --ring: 0, to a file as it goes */
 	const char *triggers[TRIGGERS_MAX];
@@ -55,6 +55,18 @@ static void on_dump(int sig)
 	dump = 1;
 }
 
+static int parse_alloc(struct options *o, const char *text)
+{
+	int i;
+
+	for (i = 0; i < ALLOC_MODES; i++)
+		if (!strcmp(alloc_mode_names[i], text)) {
+			o->alloc.mode = (enum alloc_mode)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 static int parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -68,9 +80,10 @@ static int parse(struct options *o, int argc, char **argv)
 		{"trigger", required_argument, NULL, 'T'},
 		{"strict", no_argument, NULL, 's'},
 		{"alloc", required_argument, NULL, 'A'},
+		{"sample-bytes", required_argument, NULL, 'B'},
 		{"min-size", required_argument, NULL, 'M'},
 		{"alloc-symbols", required_argument, NULL, 'S'},
-		{"access", required_argument, NULL, 'B'},
+		{"access", required_argument, NULL, 'C'},
 		{"every", required_argument, NULL, 'E'},
 		{NULL, 0, NULL, 0},
 	};
@@ -115,13 +128,22 @@ static int parse(struct options *o, int argc, char **argv)
 			o->strict = 1;
 			break;
 		case 'A':
-			if (strcmp(optarg, "uprobe") && strcmp(optarg, "map"))
-				return misuse("record", "--alloc %s: not uprobe or map", optarg);
-			o->probe_allocs = !strcmp(optarg, "uprobe");
+			if (parse_alloc(o, optarg))
+				return misuse("record",
+					      "--alloc %s: not auto, adapter, uprobe or map",
+					      optarg);
+			break;
+		case 'B':
+			o->alloc.sample_bytes = parse_size(optarg);
+			if (!o->alloc.sample_bytes)
+				return misuse("record",
+					      "--sample-bytes %s: not a size; try 64K, or 1 for "
+					      "every call",
+					      optarg);
 			break;
 		case 'M':
-			o->min_bytes = parse_size(optarg);
-			if (!o->min_bytes)
+			o->alloc.min_bytes = parse_size(optarg);
+			if (!o->alloc.min_bytes)
 				return misuse("record", "--min-size %s: not a size; try 1K",
 					      optarg);
 			break;
@@ -131,9 +153,9 @@ static int parse(struct options *o, int argc, char **argv)
 					      "--alloc-symbols %s: not a list of prefixes; try "
 					      "je_,mi_",
 					      optarg);
-			o->pool_prefixes = optarg;
+			o->alloc.prefixes = optarg;
 			break;
-		case 'B':
+		case 'C':
 			if (strcmp(optarg, "ptwalk") && strcmp(optarg, "faults"))
 				return misuse("record", "--access %s: not ptwalk or faults",
 					      optarg);
@@ -161,9 +183,13 @@ static int parse(struct options *o, int argc, char **argv)
 				return status < 0 ? bad_option("record", longs, argv) : status;
 		}
 	}
-	if ((o->min_bytes || o->pool_prefixes) && !o->probe_allocs)
+	if ((o->alloc.min_bytes || o->alloc.prefixes) && o->alloc.mode != ALLOC_UPROBE)
 		return misuse("record", "%s needs --alloc uprobe",
-			      o->min_bytes ? "--min-size" : "--alloc-symbols");
+			      o->alloc.min_bytes ? "--min-size" : "--alloc-symbols");
+	if (o->alloc.sample_bytes && o->alloc.mode != ALLOC_ADAPTER && o->alloc.mode != ALLOC_AUTO)
+		return misuse("record", "--sample-bytes needs --alloc adapter or auto");
+	if (!o->alloc.sample_bytes)
+		o->alloc.sample_bytes = ALLOCS_SAMPLE_BYTES;
 	if (o->every_ns && !o->accessed)
 		return misuse("record", "--every needs --access ptwalk");
 	if (o->nr_triggers && !o->flight_bytes)
@@ -252,10 +278,17 @@ static void say_flight(const struct options *o, const struct recorder *r)
 static void say_result(const struct options *o, const struct recorder *r,
 		       const struct trace_writer *w)
 {
+	u64 programs, silent = recorder_silent(r, &programs);
+
 	if (recorder_unnamed(r))
 		fail("record",
 		     "%llu addresses have no name: reading their file crashed or took too long",
 		     (unsigned long long)recorder_unnamed(r));
+	if (silent)
+		fail("record",
+		     "%llu of %llu programs did not load the adapter (static, set-user-ID or "
+		     "started without LD_PRELOAD): their owners are mappings",
+		     (unsigned long long)silent, (unsigned long long)programs);
 	if (recorder_unprobed(r))
 		fail("record", "allocations not recorded: %s", recorder_unprobed(r));
 	if (recorder_lost_rings(r))
@@ -368,7 +401,7 @@ static int run(const struct options *o, struct status *s)
 	int err, published = 0;
 	char who[256];
 
-	if (o->probe_allocs && !o->target.argv) {
+	if (o->alloc.mode == ALLOC_UPROBE && !o->target.argv) {
 		target_name(&o->target, who, sizeof(who));
 		say_probes(stderr, who);
 	}
@@ -456,9 +489,7 @@ static int record(const struct options *o, struct trace_writer *w)
 		.rules = o->target.names.rules,
 		.nr_rules = o->target.names.nr,
 		.ring_bytes = o->ring_bytes,
-		.probe_allocs = o->probe_allocs,
-		.min_bytes = o->min_bytes,
-		.pool_prefixes = o->pool_prefixes,
+		.alloc = o->alloc,
 		.accessed = o->accessed,
 		.every_ns = o->every_ns,
 		.may_be_blind = 1,
@@ -522,7 +553,7 @@ int cmd_record(int argc, char **argv)
 	if (target_check(&o.target, "record"))
 		return 1;
 	if (o.dry_run)
-		return dry_run(&o.target, o.probe_allocs);
+		return dry_run(&o.target, o.alloc.mode == ALLOC_UPROBE);
 	stop_by_signal(&sa); /* the first block may fill a file already */
 	if (o.flight_bytes) {
 		err = open_flight(&o, &w);

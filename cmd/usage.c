@@ -19,9 +19,9 @@ static const struct {
 	 "memprov record -p PID[,PID] | --comm NAME | --cgroup PATH|ID|of:PID | -a | -- CMD ARG...\n"
 	 "               [-o FILE] [-w DURATION] [--tree] [--max-size SIZE] [--buffer SIZE]\n"
 	 "               [--ring SIZE] [--trigger EXPR]...\n"
-	 "               [--user NAME] [--alloc map|uprobe] [--min-size N] [--alloc-symbols LIST]\n"
-	 "               [--access faults|ptwalk] [--every DURATION] [--names FILE]\n"
-	 "               [--strict] [--dry-run] [-q] [-v]\n"},
+	 "               [--user NAME] [--alloc auto|adapter|uprobe|map] [--sample-bytes N]\n"
+	 "               [--min-size N] [--alloc-symbols LIST] [--access faults|ptwalk]\n"
+	 "               [--every DURATION] [--names FILE] [--strict] [--dry-run] [-q] [-v]\n"},
 	{"report",
 	 "memprov report [-i FILE | FILE...] [--by|-s COLUMN] [--columns LIST|help]\n"
 	 "               [--view growth|waste|pressure|numa] [--owner auto|alloc|fault]\n"

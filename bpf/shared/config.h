@@ -29,8 +29,24 @@ enum mp_alloc_args {
 	MP_ARGS_OLD_COUNT_SIZE = 5, /* reallocarray(p, n, size) */
 	MP_ARGS_OLD = 6, /* free(p) */
 	MP_ARGS_UNSEEN = 7, /* C++'s new, which may throw: see sites.c */
-	MP_ARGS_MAX = 8,
+	MP_ARGS_SAMPLE = 8, /* otel_memory:alloc */
+	MP_ARGS_SAMPLE_END = 9, /* otel_memory:free */
+	MP_ARGS_SAMPLER = 10, /* memprov:sampler */
+	MP_ARGS_SAMPLE_LOST = 11, /* memprov:lost */
+	MP_ARGS_MAX = 12,
 };
+
+/* Where a static probe has an argument: in a register, or in memory that one points into. Three of
+ * them are its cookie; 0: it has not so many. */
+#define MP_USDT_BITS		      21
+#define MP_USDT_REG		      0xfu /* ax bx cx dx si di bp sp r8-r15 */
+#define MP_USDT_MEMORY		      0x10u
+#define MP_USDT_SIGNED		      0x20u
+#define MP_USDT_LOG(n)		      ((n) << 6) /* of its size, 0 to 3 */
+#define MP_USDT_THERE		      0x100u
+#define MP_USDT_OFFSET		      9 /* first bit of 12, signed */
+#define MP_USDT_REACH		      2048
+
 #define MP_ALLOC_COOKIE(args, family) ((u64)(family) << 8 | (args))
 
 /* When a resource was used last. */

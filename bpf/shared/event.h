@@ -24,7 +24,7 @@ enum mp_event_type {
 #undef MP_EVENT
 #undef MP_FIELD
 #undef MP_END
-	MP_EV_MAX = 64
+	MP_EV_MAX = 96
 };
 
 #define MP_EVENT(NAME, num, name, doc)	     struct mp_ev_##name {

@@ -311,6 +311,7 @@ int top_live(const struct top_options *o, const struct out_opts *out)
 		.group = t->o->target.group,
 		.argv = t->o->target.argv,
 		.user = t->o->target.user,
+		.alloc = {.mode = ALLOC_MAP},
 		.rules = t->o->target.names.rules,
 		.nr_rules = t->o->target.names.nr,
 		.live = 1,

@@ -15,16 +15,17 @@ struct link_create {
 
 #define RETURNS 1u /* BPF_F_UPROBE_MULTI_RETURN */
 
-int multi_attach(int prog_fd, pid_t pid, const char *path, const u64 *offsets, const u64 *cookies,
-		 size_t nr, int returns)
+int multi_attach(int prog_fd, pid_t pid, const char *path, const struct multi_sites *at,
+		 int returns)
 {
 	struct link_create attr = {
 		.prog_fd = (u32)prog_fd,
 		.attach_type = MULTI_ATTACH_TYPE,
 		.path = (u64)(unsigned long)path,
-		.offsets = (u64)(unsigned long)offsets,
-		.cookies = (u64)(unsigned long)cookies,
-		.cnt = (u32)nr,
+		.offsets = (u64)(unsigned long)at->offsets,
+		.ref_ctr_offsets = (u64)(unsigned long)at->counters,
+		.cookies = (u64)(unsigned long)at->cookies,
+		.cnt = (u32)at->nr,
 		.multi_flags = returns ? RETURNS : 0,
 		.pid = (u32)pid,
 	};
@@ -38,7 +39,8 @@ int multi_attach(int prog_fd, pid_t pid, const char *path, const u64 *offsets, c
 int multi_works(int prog_fd)
 {
 	const u64 offset = 0;
+	const struct multi_sites at = {.offsets = &offset, .nr = 1};
 
-	return multi_attach(prog_fd, 0, "/", &offset, NULL, 1, 0) == -EBADF &&
-	       multi_attach(prog_fd, -1, "/", &offset, NULL, 1, 0) == -EINVAL;
+	return multi_attach(prog_fd, 0, "/", &at, 0) == -EBADF &&
+	       multi_attach(prog_fd, -1, "/", &at, 0) == -EINVAL;
 }

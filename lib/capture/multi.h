@@ -13,9 +13,15 @@
 /* Has the kernel it, with probes of a process that all its threads meet? prog_fd was loaded for it.
  */
 int multi_works(int prog_fd);
-/* Puts the program on nr places of the file, or on the returns from there, for pid alone. An fd
- * that takes the probes off when it is closed, or -errno. */
-int multi_attach(int prog_fd, pid_t pid, const char *path, const u64 *offsets, const u64 *cookies,
-		 size_t nr, int returns);
+struct multi_sites {
+	const u64 *offsets, *cookies; /* of each place */
+	const u64 *counters; /* offsets of what counts a static probe's listeners; NULL none */
+	size_t nr;
+};
+
+/* Puts the program on places of the file, or on the returns from there, for pid alone; 0: for
+ * everybody. An fd that takes the probes off when it is closed, or -errno. */
+int multi_attach(int prog_fd, pid_t pid, const char *path, const struct multi_sites *at,
+		 int returns);
 
 #endif

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/capture/accessed.h"
+#include "lib/capture/allocs.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/flight.h"
 #include "lib/capture/group.h"
@@ -27,14 +28,14 @@
 #include "lib/capture/symbolize.h"
 #include "lib/capture/tree.h"
 #include "lib/capture/unwinder.h"
-#include "lib/capture/uprobes.h"
 
 struct recorder {
 	const struct recorder_opts *o;
 	struct trace_writer *w;
 	struct session *s;
 	struct unwinder *unwind; /* NULL: nothing is loaded */
-	struct uprobes *probes; /* NULL: none on allocators */
+	struct allocs_opts alloc_opts;
+	struct allocs *allocs;
 	struct resources *resources; /* NULL: nothing is loaded */
 	struct mark_port *marks; /* NULL: none can be set */
 	struct pictures *pictures;
@@ -97,17 +98,12 @@ static int put_session(struct recorder *r)
 	return put(r, MP_EV_SESSION, &s, sizeof(s));
 }
 
-/* A reason beside a provider: some allocations are not recorded. */
 static int put_alloc_hook(struct recorder *r)
 {
-	char reason[128];
+	const char *stability, *reason, *provider;
 
-	if (!r->probes)
-		return put_hook(r, "alloc", NULL, NULL, "no allocator probe: owners are mappings");
-	snprintf(reason, sizeof(reason), "allocations below %llu bytes are not recorded",
-		 (unsigned long long)r->o->min_bytes);
-	return put_hook(r, "alloc", "uprobes", "library symbol",
-			r->o->min_bytes > 1 ? reason : NULL);
+	provider = allocs_provider(r->allocs, &stability, &reason);
+	return put_hook(r, "alloc", provider, stability, reason);
 }
 
 static int put_touch_hook(struct recorder *r)
@@ -311,18 +307,29 @@ static int take_all(struct recorder *r)
 	return err;
 }
 
-static int open_probes(struct recorder *r, char *msg, size_t msg_len)
+static int open_allocs(struct recorder *r, char *msg, size_t msg_len)
 {
-	const struct uprobes_opts o = {
-		.min_bytes = r->o->min_bytes,
-		.prefixes = r->o->pool_prefixes,
-		.ring_bytes = r->o->ring_bytes,
+	r->alloc_opts = r->o->alloc;
+	r->alloc_opts.argv = r->o->argv;
+	r->alloc_opts.user = &r->o->user;
+	r->alloc_opts.pids = r->o->pids;
+	r->alloc_opts.nr_pids = r->o->nr_pids;
+	r->alloc_opts.ring_bytes = r->o->ring_bytes;
+	return allocs_open(r->s, &r->alloc_opts, msg, msg_len, &r->allocs);
+}
+
+static int start_command(struct recorder *r, char *msg, size_t msg_len)
+{
+	const struct spawn_command cmd = {
+		.argv = r->o->argv,
+		.user = &r->o->user,
+		.env = allocs_env(r->allocs),
 	};
 
-	/* Blind: msg says already what is missing. */
-	if (session_blind(r->s))
-		return -EPERM;
-	return uprobes_open(r->s, &o, msg, msg_len, &r->probes);
+	r->child = spawn(&cmd, &r->go_fd, &r->err_fd);
+	if (r->child < 0)
+		snprintf(msg, msg_len, "cannot start %s: %s", cmd.argv[0], strerror(-r->child));
+	return r->child < 0 ? r->child : 0;
 }
 
 static int watch_flight(void *recorder, const struct mp_hdr *rec)
@@ -359,8 +366,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = resources_open(r->s, &r->resources);
 	if (!err && o->flight)
 		session_watch(r->s, watch_flight, r);
-	if (!err && o->probe_allocs)
-		err = open_probes(r, msg, msg_len);
+	if (!err)
+		err = open_allocs(r, msg, msg_len);
 	if (!err)
 		err = open_accessed(r);
 	if (!err)
@@ -370,13 +377,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 	/* Whoever sits on the name keeps marks out, not the recording. */
 	if (!err && mark_open(o->path, &r->marks))
 		r->marks = NULL;
-	if (!err && o->argv) {
-		r->child = spawn(o->argv, &o->user, &r->go_fd, &r->err_fd);
-		if (r->child < 0) {
-			err = r->child;
-			snprintf(msg, msg_len, "cannot start %s: %s", o->argv[0], strerror(-err));
-		}
-	}
+	if (!err && o->argv)
+		err = start_command(r, msg, msg_len);
 	if (!err && o->flight)
 		err = triggers_open(flight_triggers(o->flight), o->group, recorder_pid(r), msg,
 				    msg_len);
@@ -471,9 +473,10 @@ int recorder_start(struct recorder *r)
 	u64 started;
 	int err = add_all(r);
 
-	if (!err && r->probes)
-		err = r->child ? uprobes_expect(r->probes, r->child, r->o->argv[0], &r->o->user)
-			       : uprobes_turn(r->probes);
+	if (!err)
+		err = allocs_start(r->allocs, r->child);
+	if (!err && r->unwind && allocs_file(r->allocs))
+		unwinder_expect(r->unwind, allocs_file(r->allocs));
 	if (!err && r->resources)
 		err = r->child
 			      ? resources_expect(r->resources, r->child, r->o->argv[0], &r->o->user)
@@ -619,8 +622,8 @@ int recorder_turn(struct recorder *r)
 	err = r->end >= 0 ? put_window(r, 1) : session_poll(r->s, pause_ms(r, now));
 	if (!err && r->unwind)
 		err = supply_turn(r->s, r->unwind);
-	if (!err && r->probes)
-		err = uprobes_turn(r->probes);
+	if (!err)
+		err = allocs_turn(r->allocs);
 	if (!err && r->resources)
 		err = resources_turn(r->resources);
 	if (!err)
@@ -702,8 +705,7 @@ int recorder_finish(struct recorder *r, const char *path)
 	if (!err)
 		err = take_marks(r);
 	mark_close(&r->marks);
-	if (r->probes)
-		uprobes_detach(r->probes);
+	allocs_detach(r->allocs);
 	if (r->resources)
 		resources_detach(r->resources);
 	if (!err || err == -EFBIG) {
@@ -765,7 +767,7 @@ void recorder_free(struct recorder **r)
 	accessed_free(&(*r)->accessed);
 	mark_close(&(*r)->marks);
 	unwinder_free(&(*r)->unwind);
-	uprobes_free(&(*r)->probes);
+	allocs_free(&(*r)->allocs);
 	resources_free(&(*r)->resources);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
@@ -859,7 +861,12 @@ const char *recorder_unseen(const struct recorder *r, int calls)
 
 const char *recorder_unprobed(const struct recorder *r)
 {
-	return r->probes ? uprobes_refused(r->probes) : NULL;
+	return allocs_refused(r->allocs);
+}
+
+u64 recorder_silent(const struct recorder *r, u64 *ret_programs)
+{
+	return allocs_silent(r->allocs, ret_programs);
 }
 
 u64 recorder_map_bytes(const struct recorder *r)

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sys/types.h>
+#include "lib/capture/allocs.h"
 #include "lib/capture/spawn.h"
 #include "lib/trace/rules.h"
 #include "lib/trace/trace.h"
@@ -21,9 +22,7 @@ struct recorder_opts {
 	int nr_pids, tree;
 	struct group *group; /* the cgroup they are of, NULL: none */
 	char **argv; /* CMD to start and follow; NULL: pids */
-	int probe_allocs; /* probes on the allocators */
-	u64 min_bytes; /* uprobes_opts */
-	const char *pool_prefixes; /* uprobes_opts */
+	struct allocs_opts alloc; /* its mode, sample_bytes, min_bytes and prefixes */
 	const char *path; /* what is recorded to, for who sets marks; NULL: no file */
 	struct spawn_user user; /* whom CMD runs as */
 	const struct name_rule *rules; /* go into the trace */
@@ -76,6 +75,8 @@ pid_t recorder_pid(const struct recorder *r);
 int recorder_exec_error(const struct recorder *r);
 /* CMD's exit status as a shell says it (128+n for a signal); 0 without CMD or while it runs. */
 int recorder_status(const struct recorder *r);
+/* Programs that were executed, and of them those that did not load the adapter. */
+u64 recorder_silent(const struct recorder *r, u64 *ret_programs);
 /* An allocator that could not be probed, with the reason; NULL: none. */
 const char *recorder_unprobed(const struct recorder *r);
 /* Pictures that the kernel refused: protected processes; *ret_first is one of them, when any. */

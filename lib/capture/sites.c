@@ -89,7 +89,10 @@ static void add(struct reading *r, u64 value, u32 args, u32 whose)
 		if (r->f.sites[i].offset == (u64)offset)
 			return;
 	if (offset >= 0 && r->f.nr < SITES_MAX)
-		r->f.sites[r->f.nr++] = (struct site){(u64)offset, args, whose};
+		r->f.sites[r->f.nr++] = (struct site){.offset = (u64)offset,
+						      .cookie = MP_ALLOC_COOKIE(args, whose),
+						      .args = args,
+						      .family = whose};
 }
 
 static void name_is(struct reading *r, const char *name, u64 value, int operators, u32 whose)

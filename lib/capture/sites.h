@@ -11,6 +11,8 @@
 
 struct site {
 	u64 offset; /* in the file */
+	u64 counter; /* offset of what counts the listeners of a static probe, 0 none */
+	u64 cookie; /* the probe's */
 	u32 args; /* enum mp_alloc_args */
 	u32 family; /* enum mp_family */
 };

@@ -21,21 +21,30 @@ int spawn_become(const struct spawn_user *u)
 	return 0;
 }
 
-static _Noreturn void child(char **argv, const struct spawn_user *user, int go, int bad)
+static int set_env(char *const *env)
+{
+	int err = 0;
+
+	for (; env && *env && !err; env++)
+		err = putenv(*env);
+	return err;
+}
+
+static _Noreturn void child(const struct spawn_command *cmd, int go, int bad)
 {
 	char c;
 
 	if (read(go, &c, 1) != 1)
 		_exit(125);
-	if (!spawn_become(user))
-		execvp(argv[0], argv);
+	if (!spawn_become(cmd->user) && !set_env(cmd->env))
+		execvp(cmd->argv[0], cmd->argv);
 	c = (char)errno;
 	if (write(bad, &c, 1) < 0)
 		_exit(125);
 	_exit(c == ENOENT ? 127 : 126);
 }
 
-pid_t spawn(char **argv, const struct spawn_user *user, int *ret_go, int *ret_bad)
+pid_t spawn(const struct spawn_command *cmd, int *ret_go, int *ret_bad)
 {
 	int go[2], bad[2], err;
 	pid_t pid;
@@ -52,7 +61,7 @@ pid_t spawn(char **argv, const struct spawn_user *user, int *ret_go, int *ret_ba
 	err = -errno;
 	if (pid == 0) {
 		close(go[1]);
-		child(argv, user, go[0], bad[1]);
+		child(cmd, go[0], bad[1]);
 	}
 	close(go[0]);
 	close(bad[1]);

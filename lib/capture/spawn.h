@@ -15,8 +15,15 @@ struct spawn_user {
 
 /* This process becomes user, for good. 0, or -1 and errno. */
 int spawn_become(const struct spawn_user *user);
+struct spawn_command {
+	char **argv;
+	const struct spawn_user *user;
+	char *const
+		*env; /* "NAME=VALUE", a NULL behind the last; beside what there is. NULL: none */
+};
+
 /* The child waits for a byte on *ret_go; the errno of what keeps it from becoming argv comes back
  * as a byte on *ret_bad, which closes empty when it has become it. Its pid, or -errno. */
-pid_t spawn(char **argv, const struct spawn_user *user, int *ret_go, int *ret_bad);
+pid_t spawn(const struct spawn_command *cmd, int *ret_go, int *ret_bad);
 
 #endif

@@ -11,6 +11,7 @@
 #include "bpf/shared/config.h"
 #include "alloc.skel.h"
 #include "memprov.skel.h"
+#include "lib/capture/announced.h"
 #include "lib/capture/libs.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/multi.h"
@@ -47,6 +48,8 @@ struct ulink {
 	int many;
 };
 
+#define EVERYBODY -1 /* a pid */
+
 /* A process, and which files it has probes on. They stay with it when it becomes another program.
  */
 struct uproc {
@@ -65,14 +68,17 @@ struct uproc {
 struct uprobes {
 	struct session *s;
 	struct alloc_bpf *skel;
+	int announced; /* static probes, not functions */
 	const char *prefixes;
 	struct ufile *files;
 	size_t nr_files;
 	struct uproc *procs;
 	size_t nr_procs;
 	u64 sites;
+	u64 programs, samplers; /* executed; of them, those that announce allocations */
 	int due;
 	int multi; /* the kernel has uprobe_multi */
+	int everywhere; /* all that is to be probed is, in whatever process */
 	char refused[256];
 };
 
@@ -82,8 +88,9 @@ static void refuse(struct uprobes *u, const char *path, int err)
 {
 	if (!u->refused[0])
 		snprintf(u->refused, sizeof(u->refused), "%s: %s", path,
-			 err == -ENOTSUP ? "a Go program: return probes would crash it"
-					 : strerror(-err));
+			 err == -ENOTSUP  ? "a Go program: return probes would crash it"
+			 : err == -EINVAL ? "its static probes are in a place that cannot be probed"
+					  : strerror(-err));
 }
 
 /* The number of the file behind fd, or -ENOMEM. */
@@ -111,7 +118,7 @@ static s64 file_of(struct uprobes *u, int fd, const char *path)
 	f += u->nr_files;
 	*f = (struct ufile){
 		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .changed = st.st_mtim};
-	n = sites_read(fd, u->prefixes, sites);
+	n = u->announced ? announced_sites(fd, sites) : sites_read(fd, u->prefixes, sites);
 	if (n < 0 && n != -ENOEXEC)
 		refuse(u, path, n);
 	if (n > 0) {
@@ -156,9 +163,29 @@ static int is_unseen(u32 args)
 	return args == MP_ARGS_UNSEEN;
 }
 
+static int is_sample(u32 args)
+{
+	return args == MP_ARGS_SAMPLE;
+}
+
+static int is_sample_end(u32 args)
+{
+	return args == MP_ARGS_SAMPLE_END;
+}
+
+static int is_sampler(u32 args)
+{
+	return args == MP_ARGS_SAMPLER;
+}
+
+static int is_sample_lost(u32 args)
+{
+	return args == MP_ARGS_SAMPLE_LOST;
+}
+
 static int returns(u32 args)
 {
-	return !is_free(args) && !is_unseen(args);
+	return args < MP_ARGS_OLD;
 }
 
 static int is_new(u32 args)
@@ -170,7 +197,8 @@ static int is_new(u32 args)
 static int probe_kind(struct uprobes *u, struct uproc *p, const struct bpf_program *prog,
 		      const struct ufile *f, int (*kind)(u32 args), const char *path)
 {
-	u64 offsets[SITES_MAX], cookies[SITES_MAX];
+	u64 offsets[SITES_MAX], cookies[SITES_MAX], counters[SITES_MAX];
+	struct multi_sites at = {.offsets = offsets, .cookies = cookies};
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = kind == returns);
 	struct ulink link = {0};
 	size_t i, n = 0;
@@ -180,15 +208,20 @@ static int probe_kind(struct uprobes *u, struct uproc *p, const struct bpf_progr
 		if (!kind(f->sites[i].args))
 			continue;
 		offsets[n] = f->sites[i].offset;
-		cookies[n++] = MP_ALLOC_COOKIE(f->sites[i].args, f->sites[i].family);
+		counters[n] = f->sites[i].counter;
+		if (counters[n])
+			at.counters = counters;
+		cookies[n++] = f->sites[i].cookie;
 	}
+	at.nr = n;
 	if (n && u->multi) {
-		link.many = multi_attach(bpf_program__fd(prog), p->pid, path, offsets, cookies, n,
-					 kind == returns);
+		link.many = multi_attach(bpf_program__fd(prog), p->pid == EVERYBODY ? 0 : p->pid,
+					 path, &at, kind == returns);
 		return link.many < 0 ? link.many : add_link(p, link);
 	}
 	for (i = 0; i < n && !err; i++) {
 		opts.bpf_cookie = cookies[i];
+		opts.ref_ctr_offset = counters[i];
 		link.one = bpf_program__attach_uprobe_opts(prog, p->pid, path, offsets[i], &opts);
 		err = link.one ? add_link(p, link) : -errno;
 	}
@@ -208,6 +241,10 @@ static int probe_file(struct uprobes *u, struct uproc *p, const struct ufile *f,
 		{u->skel->progs.on_unseen, is_unseen},
 		{u->skel->progs.on_alloc_enter, is_realloc},
 		{u->skel->progs.on_alloc_enter, is_new},
+		{u->skel->progs.on_sample_lost, is_sample_lost},
+		{u->skel->progs.on_sample_end, is_sample_end},
+		{u->skel->progs.on_sampler, is_sampler},
+		{u->skel->progs.on_sample, is_sample},
 	};
 	char path[64];
 	size_t i;
@@ -273,6 +310,19 @@ static struct uproc *find(struct uprobes *u, pid_t pid)
 	return NULL;
 }
 
+static struct uproc *add_proc(struct uprobes *u, pid_t pid)
+{
+	struct uproc *p = reallocarray(u->procs, u->nr_procs + 1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	u->procs = p;
+	p += u->nr_procs++;
+	memset(p, 0, sizeof(*p));
+	p->pid = pid;
+	return p;
+}
+
 static int feed(void *ctx, const struct mp_hdr *rec)
 {
 	const struct mp_ev_space *ev = trace_body(rec, space);
@@ -281,6 +331,12 @@ static int feed(void *ctx, const struct mp_hdr *rec)
 	struct uproc *p;
 	size_t i;
 
+	if (rec->type == MP_EV_SPACE && ev->cause == MP_SPACE_EXEC)
+		u->programs++;
+	if (rec->type == MP_EV_SAMPLER)
+		u->samplers++;
+	if (u->everywhere)
+		return 0;
 	if (rec->type == MP_EV_MAP && map->prot & 4 && !(map->flags & 0x20)) {
 		for (i = 0; i < u->nr_procs; i++)
 			u->procs[i].to_scan |= u->procs[i].space == rec->space;
@@ -294,15 +350,10 @@ static int feed(void *ctx, const struct mp_hdr *rec)
 	if (rec->type != MP_EV_SPACE)
 		return 0;
 	p = find(u, (pid_t)ev->tgid);
-	if (!p) {
-		p = reallocarray(u->procs, u->nr_procs + 1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		u->procs = p;
-		p += u->nr_procs++;
-		memset(p, 0, sizeof(*p));
-		p->pid = (pid_t)ev->tgid;
-	}
+	if (!p)
+		p = add_proc(u, (pid_t)ev->tgid);
+	if (!p)
+		return -ENOMEM;
 	p->space = rec->space;
 	p->left = p->unprobed = 0;
 	p->joined = ev->cause == MP_SPACE_JOIN;
@@ -333,7 +384,7 @@ static int scan(struct uprobes *u, struct uproc *p)
 
 	p->to_scan = 0;
 	err = modules_each_code(p->pid, scan_file, &s);
-	if (!err && ((s.is_new && p->late) || (!p->nr_links && !p->unprobed)))
+	if (!err && ((s.is_new && p->late) || (!p->nr_links && !p->unprobed && !u->announced)))
 		err = session_lose(u->s, p->space, MP_LOSS_ALLOC_GAP, MP_CLASS_ALLOC);
 	p->unprobed = !p->nr_links;
 	p->late = 1;
@@ -364,6 +415,23 @@ int uprobes_turn(struct uprobes *u)
 	}
 	u->nr_procs = kept;
 	return err;
+}
+
+int uprobes_everywhere(struct uprobes *u, const char *path)
+{
+	struct uproc *p = add_proc(u, EVERYBODY);
+	int fd, is_new_to_it = 0, err;
+	struct stat st;
+
+	if (!p)
+		return -ENOMEM;
+	u->everywhere = 1;
+	fd = file_open(-1, path, &st);
+	if (fd < 0)
+		return fd;
+	err = probe(u, p, fd, path, &is_new_to_it);
+	close(fd);
+	return err || p->nr_links ? err : -ENOENT;
 }
 
 struct expected {
@@ -438,6 +506,7 @@ int uprobes_open(struct session *s, const struct uprobes_opts *o, char *msg, siz
 	if (!u)
 		return -ENOMEM;
 	u->s = s;
+	u->announced = o->announced;
 	u->prefixes = o->prefixes;
 	err = load_any(u, o);
 	if (!err)
@@ -486,6 +555,12 @@ void uprobes_free(struct uprobes **u)
 u64 uprobes_sites(const struct uprobes *u)
 {
 	return u->sites;
+}
+
+u64 uprobes_silent(const struct uprobes *u, u64 *ret_programs)
+{
+	*ret_programs = u->programs;
+	return u->everywhere && u->programs > u->samplers ? u->programs - u->samplers : 0;
 }
 
 const char *uprobes_refused(const struct uprobes *u)

@@ -13,6 +13,7 @@ struct session;
 struct uprobes;
 
 struct uprobes_opts {
+	int announced; /* static probes of announced.h, not the functions of allocators */
 	u64 min_bytes; /* smaller allocations are not recorded, nor known */
 	const char *prefixes; /* of pools' functions, comma separated; NULL: none */
 	u64 ring_bytes; /* 0: as built */
@@ -21,6 +22,9 @@ struct uprobes_opts {
 /* Loads the programs. On failure -errno, and a line of reason and remedy in msg. */
 int uprobes_open(struct session *s, const struct uprobes_opts *o, char *msg, size_t msg_len,
 		 struct uprobes **ret_u);
+/* The one file to be probed, in whatever process that maps it: nothing is missed in a child,
+ * however it comes about. */
+int uprobes_everywhere(struct uprobes *u, const char *path);
 /* pid, which waits for that, will execute this command: its files are probed beforehand, so that
  * nothing of it is missed. */
 int uprobes_expect(struct uprobes *u, pid_t pid, const char *command,
@@ -31,6 +35,8 @@ int uprobes_turn(struct uprobes *u);
 void uprobes_detach(struct uprobes *u);
 void uprobes_free(struct uprobes **u);
 
+/* Programs that were executed, and of them those that did not load what announces allocations. */
+u64 uprobes_silent(const struct uprobes *u, u64 *ret_programs);
 u64 uprobes_sites(const struct uprobes *u); /* places probed, of all processes */
 /* A file that cannot be probed, and why: NULL none. */
 const char *uprobes_refused(const struct uprobes *u);

@@ -79,6 +79,23 @@ static int on_alloc(struct replay *p, const struct mp_hdr *rec)
 	return is_born(p, rec, &as);
 }
 
+/* One of many. Whose its faults were is not told: most are of others. */
+static int on_sample(struct replay *p, const struct mp_hdr *rec)
+{
+	const struct mp_ev_sample *ev = trace_body(rec, sample);
+	u32 origin = origin_get(p, ORIGIN_MALLOC, rec->space, ev->stack, 0,
+				ev->stack ? NULL : "[no stack]");
+	float weight = ev->bytes && ev->weighted > ev->bytes
+			       ? (float)((double)ev->weighted / (double)ev->bytes)
+			       : 1;
+
+	if (!origin)
+		return p->err;
+	p->origins[origin].generations++;
+	return harmless(ledger_sample(p->ledger, rec->space, ev->family, ev->addr, ev->bytes,
+				      origin, rec->seq, weight));
+}
+
 /* Another thread may have got the old place before this one returned: what was born since it
  * entered is not its own. */
 static int on_realloc(struct replay *p, const struct mp_hdr *rec)
@@ -98,6 +115,8 @@ int alloc_apply(struct replay *p, const struct mp_hdr *rec)
 		return on_alloc(p, rec);
 	if (rec->type == MP_EV_REALLOC)
 		return on_realloc(p, rec);
+	if (rec->type == MP_EV_SAMPLE)
+		return on_sample(p, rec);
 	return harmless(ledger_alloc_end(p->ledger, rec->space, ev->family, ev->addr, rec->seq));
 }
 
@@ -131,7 +150,7 @@ u32 alloc_fault_owner(struct replay *p, const struct fault_cost *f)
 
 	if (!p->r->no_alloc && p->owner != OWNER_FAULT && may_hold_allocs(kind)) {
 		ledger_piece(p->ledger, f->space, f->addr, f->addr + 1, &piece);
-		if (piece.state == LEDGER_LIVE)
+		if (piece.state == LEDGER_LIVE && piece.weight <= 1)
 			return origin_in(p, piece.origin, f->space);
 	}
 	return faults_are_of_mapping(p, kind) ? f->mapping : f->fault;

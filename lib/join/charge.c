@@ -16,6 +16,7 @@ struct lot {
 	enum cost_part part; /* of whose and what they are */
 	u64 birth; /* of the allocation, 0 none, ~0 freed */
 	int race, first, final;
+	struct sampled_piece sample;
 };
 
 /* ---- grades ---- */
@@ -75,7 +76,8 @@ static enum cost_part rest_part(struct replay *p, u32 space, u32 mapping, int he
 	const struct origin *o = &p->origins[mapping];
 	const struct space_state *s = space_get(p, space);
 
-	if (!p->r->no_alloc && may_hold_allocs(o->kind) &&
+	/* Of sampled ones nothing is charged that would have to be another's. */
+	if (!p->r->no_alloc && !p->r->sampled && may_hold_allocs(o->kind) &&
 	    (p->some_allocs || !s || s->alloc_hole || (heap && s->attached)))
 		return PART_INFERRED;
 	return owner_part(p, o);
@@ -96,6 +98,14 @@ static void charge_as(struct replay *p, u32 origin, enum cost_id id, s64 amount,
 	part_add(&p->origins[origin].cost[id], race ? PART_INFERRED : part, amount);
 	if (race)
 		p->raced[id] += amount;
+}
+
+/* What a lot costs its owner; a sampled allocation in it is noted beside that. */
+static void charge_owner(struct replay *p, const struct lot *lot, enum cost_id id, s64 amount)
+{
+	charge_as(p, lot->owner, id, amount, lot->part, lot->race);
+	if (lot->sample.origin)
+		sample_charge(p, &lot->sample, id, amount);
 }
 
 void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race)
@@ -180,7 +190,7 @@ static void charge_unique(struct replay *p, const struct lot *lot, u64 from, u64
 			charge_unique_split(p, lot, pfn_id, at / MP_PAGE_SIZE * MP_PAGE_SIZE,
 					    (s64)(end - at));
 	}
-	charge_as(p, lot->owner, COST_UNIQUE, unique, lot->part, lot->race);
+	charge_owner(p, lot, COST_UNIQUE, unique);
 }
 
 static void charge_class(struct replay *p, const struct lot *lot, s64 bytes)
@@ -193,9 +203,9 @@ static void charge_class(struct replay *p, const struct lot *lot, s64 bytes)
 	int column = column_of[lot->cls] - 1;
 
 	if (column >= 0)
-		charge_as(p, lot->owner, (enum cost_id)column, bytes, lot->part, lot->race);
+		charge_owner(p, lot, (enum cost_id)column, bytes);
 	if (lot->cls == CLASS_SLACK && lot->run->flags & MP_PAGE_THP)
-		charge_as(p, lot->owner, COST_PADDING, bytes, lot->part, lot->race);
+		charge_owner(p, lot, COST_PADDING, bytes);
 }
 
 static enum cost_part lot_part(struct replay *p, const struct lot *lot)
@@ -217,29 +227,29 @@ static void charge_bytes(struct replay *p, const struct lot *lot, u64 from, u64 
 
 	l.part = part;
 	if (run->flags & MP_PAGE_SWAPPED)
-		charge_as(p, owner, COST_SWAPPED, bytes, part, race);
+		charge_owner(p, &l, COST_SWAPPED, bytes);
 	if (run->flags & MP_PAGE_HUGETLB)
-		charge_as(p, owner, COST_HUGETLB, bytes, part, race);
+		charge_owner(p, &l, COST_HUGETLB, bytes);
 	if (!(run->flags & MP_PAGE_RESIDENT))
 		return;
-	charge_as(p, owner, COST_RESIDENT, bytes, part, race);
+	charge_owner(p, &l, COST_RESIDENT, bytes);
 	if (run->node < MP_NODE_COLUMNS)
-		charge_as(p, owner, COST_NODE0 + run->node, bytes, part, race);
+		charge_owner(p, &l, COST_NODE0 + run->node, bytes);
 	else
 		p->r->no_nodes = 1;
 	if (run->flags & MP_PAGE_CHARGED && knows_charges(p))
-		charge_as(p, owner, COST_CHARGED, bytes, part, race);
-	charge_as(p, owner, COST_PSS, share(from, to, (MP_PAGE_SIZE << PSS_SHIFT) / n), part, race);
+		charge_owner(p, &l, COST_CHARGED, bytes);
+	charge_owner(p, &l, COST_PSS, share(from, to, (MP_PAGE_SIZE << PSS_SHIFT) / n));
 	if (!run->mapcount)
 		p->r->no_frames = 1;
 	if (run->flags & MP_PAGE_THP)
-		charge_as(p, owner, COST_THP, bytes, part, race);
+		charge_owner(p, &l, COST_THP, bytes);
 	if (n > 1) {
-		charge_as(p, owner, COST_SHARED, bytes, part, race);
+		charge_owner(p, &l, COST_SHARED, bytes);
 		charge_unique(p, &l, from, to);
 	} else {
-		charge_as(p, owner, COST_PRIVATE, bytes, part, race);
-		charge_as(p, owner, COST_UNIQUE, bytes, part, race);
+		charge_owner(p, &l, COST_PRIVATE, bytes);
+		charge_owner(p, &l, COST_UNIQUE, bytes);
 	}
 	charge_class(p, &l, bytes);
 	part_add(&p->r->classes[lot->cls], race ? PART_INFERRED : lot->part, bytes);
@@ -283,6 +293,9 @@ static void charge_lot(struct replay *p, const struct lot *lot, u64 from, u64 to
 	for (; from < to; from = end) {
 		end = to;
 		l.owner = resource_row(p, lot->owner, lot->space, from, &end);
+		if (lot->sample.origin)
+			l.sample.origin =
+				resource_row(p, lot->sample.origin, lot->space, from, &end);
 		l.race = lot->race || (p->some_named && alloc_is_busy(p, from, &end));
 		charge_named(p, &l, from, end);
 	}
@@ -309,8 +322,21 @@ static int is_heap(const struct replay *p, u32 space, const struct ledger_interv
 {
 	const struct origin *o = &p->origins[mapping];
 
-	return !p->r->no_alloc && (o->heap || o->kind == ORIGIN_BRK ||
-				   ledger_has_allocs(p->ledger, space, iv->start, iv->end));
+	return !p->r->no_alloc && !p->r->sampled &&
+	       (o->heap || o->kind == ORIGIN_BRK ||
+		ledger_has_allocs(p->ledger, space, iv->start, iv->end));
+}
+
+static void note_sample(struct replay *p, struct lot *lot, const struct ledger_piece *piece)
+{
+	if (p->owner == OWNER_FAULT || !lot->final)
+		return;
+	lot->sample = (struct sampled_piece){
+		.origin = origin_in(p, piece->origin, lot->space),
+		.weight = piece->weight,
+		.birth = piece->birth,
+	};
+	p->origins[lot->mapping].samples = p->picture;
 }
 
 /* The piece at at: its owner, class and grade go into the lot. */
@@ -320,6 +346,12 @@ static void lot_is(struct replay *p, struct lot *lot, u64 at, int heap,
 	enum origin_kind kind = p->origins[lot->mapping].kind;
 	u32 origin;
 
+	if (piece->state == LEDGER_LIVE && piece->weight > 1) {
+		lot->cls = class_of(kind);
+		lot->part = rest_part(p, lot->space, lot->mapping, heap);
+		note_sample(p, lot, piece);
+		return;
+	}
 	if (piece->state == LEDGER_NEVER) {
 		lot->cls = heap && (kind == ORIGIN_MMAP || kind == ORIGIN_BRK) ? CLASS_SLACK
 									       : class_of(kind);
@@ -403,10 +435,24 @@ static void charge_reserved_by(struct replay *p, u32 space, u32 origin, u64 from
 	}
 }
 
+static void sample_reserved(struct replay *p, const struct sampled_piece *sample, u32 space, u64 at,
+			    u64 to)
+{
+	struct sampled_piece s = *sample;
+	u64 end;
+
+	for (; at < to; at = end) {
+		end = to;
+		s.origin = resource_row(p, sample->origin, space, at, &end);
+		sample_charge(p, &s, COST_RESERVED, (s64)(end - at));
+	}
+}
+
 void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv)
 {
 	u32 mapping = origin_in(p, iv->origin, space), origin;
 	int race = racing(p, space, iv->start, iv->end), heap, busy;
+	struct lot lot = {.space = space, .owner = mapping, .mapping = mapping, .final = 1};
 	struct ledger_piece piece = {.end = iv->end};
 	enum cost_part part;
 	u64 at;
@@ -422,7 +468,12 @@ void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *
 		busy = alloc_is_busy(p, at, &piece.end);
 		origin = mapping;
 		part = rest_part(p, space, mapping, heap);
-		if (piece.state == LEDGER_LIVE) {
+		lot.sample.origin = 0;
+		if (piece.state == LEDGER_LIVE && piece.weight > 1) {
+			note_sample(p, &lot, &piece);
+			if (lot.sample.origin)
+				sample_reserved(p, &lot.sample, space, at, piece.end);
+		} else if (piece.state == LEDGER_LIVE) {
 			origin = origin_in(p, piece.origin, space);
 			part = piece_part(p, space, &piece);
 		}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/join/estimate.h"
 #include "lib/join/replay.h"
 
 u64 hash_text(u64 h, const char *s)
@@ -205,11 +206,44 @@ static void merge_idle(struct cost *into, const struct cost *from)
 		*into = *from;
 }
 
+/* By how much a cost may be above its value because it was sampled. */
+static s64 spread(const struct cost *c)
+{
+	s64 most = cost_hi(c) - cost_value(c);
+	s64 up = (s64)(estimate_hi((double)c->sampled, c->variance) - (double)c->sampled + 1);
+
+	return up < most ? up : most;
+}
+
+/* Estimates that do not hang on each other err in both directions: together they are known better
+ * than their bounds add up to. */
+static void merge_sampled(struct cost *into, const struct cost *from)
+{
+	double total = (double)(into->sampled + from->sampled);
+	double variance = into->variance + from->variance;
+	s64 lo;
+
+	into->sure += from->sure;
+	if (!into->sampled || !from->sampled) {
+		into->variance = variance;
+	} else if (into->variance && from->variance) {
+		lo = (s64)estimate_lo(total, variance);
+		into->hi -= spread(into) + spread(from);
+		into->hi += (s64)(estimate_hi(total, variance) - total + 1);
+		into->sure = lo > into->sure ? lo : into->sure;
+		into->variance = variance;
+	} else {
+		into->variance = 0;
+	}
+}
+
 static void sum_up(struct cost *into, const struct cost *c)
 {
+	merge_sampled(into, c);
 	into->exact += c->exact;
 	into->inferred += c->inferred;
 	into->sampled += c->sampled;
+	into->n += c->n;
 	into->counted += c->counted;
 	into->hi += c->hi;
 	into->known |= c->known;

@@ -654,6 +654,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 	case MP_EV_ALLOC:
 	case MP_EV_FREE:
 	case MP_EV_REALLOC:
+	case MP_EV_SAMPLE:
 		return alloc_apply(p, rec);
 	case MP_EV_RESOURCE:
 	case MP_EV_RESOURCE_END:

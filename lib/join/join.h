@@ -37,6 +37,9 @@ const char *cost_absent(const struct report *r, enum cost_id id);
 struct cost {
 	s64 exact, inferred, sampled;
 	s64 counted; /* of inferred: so much it is, only its owner's name is inferred */
+	s64 sure; /* of sampled: so much it is at 95% */
+	double variance; /* of sampled; 0: not said, its bounds only add up */
+	u32 n; /* samples that it was estimated from */
 	s64 hi; /* upper bound where the column is a lower bound, else the value */
 	u8 known;
 	u8 open; /* not exact, even where it is 0 */
@@ -50,7 +53,7 @@ static inline s64 cost_value(const struct cost *c)
 /* The truth lies between; both are the value when all of it is exact. */
 static inline s64 cost_lo(const struct cost *c)
 {
-	s64 sure = c->exact + c->counted;
+	s64 sure = c->exact + c->counted + c->sure;
 
 	return sure < cost_value(c) ? sure : cost_value(c);
 }
@@ -203,6 +206,7 @@ struct report {
 	const char *no_growth; /* why there is none to see, NULL: there is */
 	/* Why these were not recorded, NULL: they were. */
 	const char *no_map, *no_fault, *no_alloc;
+	int sampled; /* allocations: not each was announced */
 	const char *no_life[COST_MAX]; /* of columns with a hook of their own */
 	struct loss_cause losses[MP_LOSS_MAX];
 	struct mark *marks;

@@ -188,6 +188,12 @@ static u64 latest_before(const struct name_index *ix, size_t at, u32 space, u64 
 }
 
 /* All frames of one pc of a stack, inlined ones first. Returns its enum mp_frame. */
+/* What a recording brought into the program is none of its callers. */
+static int is_adapter(const char *module)
+{
+	return module && strstr(module, "/libmemprov-alloc");
+}
+
 static u32 add_pc(struct replay *p, const struct name_index *ix, struct row *row,
 		  const struct mp_hdr *stack, u64 pc)
 {
@@ -203,6 +209,9 @@ static u32 add_pc(struct replay *p, const struct name_index *ix, struct row *row
 		if (sym->since != since)
 			continue;
 		n++;
+		kind = sym->frame;
+		if (is_adapter(replay_text(p, sym->module)))
+			continue;
 		f = add_frame(p, row);
 		if (!f)
 			return kind;
@@ -214,7 +223,6 @@ static u32 add_pc(struct replay *p, const struct name_index *ix, struct row *row
 		f->module = replay_text(p, sym->module);
 		f->build_id = replay_text(p, sym->build_id);
 		f->file = replay_text(p, sym->file);
-		kind = sym->frame;
 	}
 	if (!n && (f = add_frame(p, row)))
 		f->addr = pc;
@@ -381,6 +389,46 @@ static void bound(struct row *row, const struct origin *o)
 	}
 }
 
+/* Functions of allocators, as they are called in a C library or in one of their own. */
+static int is_allocators(const struct frame *f)
+{
+	static const char *const functions[] = {
+		"malloc",    "calloc",	      "realloc",	"reallocarray",
+		"memalign",  "aligned_alloc", "posix_memalign", "valloc",
+		"pvalloc",   "operator new",  "_int_malloc",	"_int_memalign",
+		"sysmalloc", "new_heap",      "arena_get2",	"tcache_init",
+	};
+	static const char *const files[] = {"/libjemalloc", "/libtcmalloc", "/libmimalloc"};
+	const char *name = f->function;
+	size_t i;
+
+	for (i = 0; f->module && i < sizeof(files) / sizeof(files[0]); i++)
+		if (strstr(f->module, files[i]))
+			return 1;
+	if (name && !strncmp(name, "__libc_", 7))
+		name += 7;
+	for (i = 0; name && i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strncmp(name, functions[i], strlen(functions[i])))
+			return 1;
+	return 0;
+}
+
+int names_is_allocators(struct replay *p, const struct origin *o)
+{
+	struct row row = {.stack = o->stack, .space = o->space};
+	u32 i;
+	int is = 0;
+
+	if (!o->stack || build(p))
+		return 0;
+	fill_frames(p, &p->names, &row);
+	/* The program's own come behind those between it and the kernel. */
+	for (i = 0; i < row.nr_frames && !is && frame_is_plumbing(&row.frames[i]); i++)
+		is = is_allocators(&row.frames[i]);
+	free(row.frames);
+	return is;
+}
+
 static int by_name(const struct row *a, const struct row *b)
 {
 	return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->name, b->name);
@@ -496,6 +544,7 @@ int names_attach(struct replay *p, struct report *r)
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
 		access_bound(p, o, row->cost);
+		sample_bound(p, o, row->cost);
 		bound_losses(p, row, o);
 		after_bound(p, o, row->cost);
 		r->stacks += row->nr_frames != 0;

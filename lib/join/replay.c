@@ -113,6 +113,7 @@ static int note_late(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_ALLOC:
 	case MP_EV_FREE:
 	case MP_EV_REALLOC:
+	case MP_EV_SAMPLE:
 		late.cls = MP_CLASS_ALLOC;
 		return note_loss(p, rec, &late);
 	default:
@@ -286,6 +287,12 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 				r->lost += loss->count;
 		}
 		return note_loss(p, rec, loss);
+	case MP_EV_SAMPLER:
+		r->sampled |= trace_body(rec, sampler)->interval != 1;
+		break;
+	case MP_EV_SAMPLE:
+		r->sampled |= trace_body(rec, sample)->weighted > trace_body(rec, sample)->bytes;
+		break;
 	case MP_EV_MARK:
 		return note_mark(p, rec);
 	case MP_EV_CLEAR:
@@ -335,6 +342,7 @@ static void forget_picture(struct replay *p)
 {
 	u32 i, c;
 
+	sample_forget(p);
 	for (i = 1; i < p->nr_origins; i++) {
 		p->origins[i].moved = p->origins[i].elsewhere = p->origins[i].multi = 0;
 		for (c = 0; c < COST_MAX; c++)
@@ -547,6 +555,8 @@ int replay_report(struct replay *p, struct report **ret_r)
 	r->resources = NULL;
 	r->nr_resources = 0;
 	if (!err)
+		err = sample_settle(p);
+	if (!err)
 		err = names_attach(p, r);
 	if (!err)
 		err = resource_report(p, r);
@@ -577,6 +587,7 @@ int replay_new(enum owner_mode owner, const char *(*text)(const void *ctx, u32 i
 		replay_free(&p);
 		return err;
 	}
+	p->picture = 1;
 	p->r->end = -1;
 	p->r->no_alloc = "not recorded";
 	life_begin(p->r);
@@ -591,6 +602,8 @@ void replay_free(struct replay **pp)
 
 	if (!p)
 		return;
+	for (i = 1; i < p->nr_origins; i++)
+		sample_release(&p->origins[i]);
 	ledger_free(&p->ledger);
 	store_release(&p->pending);
 	store_release(&p->named);

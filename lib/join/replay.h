@@ -21,6 +21,8 @@ struct origin {
 	int unused; /* the number is free: nobody has it */
 	int grows; /* mapped with MAP_GROWSDOWN */
 	int heap; /* mapped by an allocator */
+	u32 samples; /* the last picture in which sampled allocations lay in it */
+	struct estimate *estimate; /* sample.c; NULL: none */
 	u64 mapped; /* bytes of all it ever had */
 	u64 last_seq; /* of an unfinished recording: the latest record about it */
 	struct cost cost[COST_MAX];
@@ -62,6 +64,21 @@ struct space_loss {
 /* Bytes whose owner changed while a picture was taken. */
 struct busy {
 	u64 start, end;
+};
+
+/* A part of a sampled allocation. */
+struct sampled_piece {
+	u32 origin; /* 0: it is none */
+	float weight;
+	u64 birth;
+};
+
+/* What there is of one in the picture being read. */
+struct sampled_object {
+	u32 origin; /* 0: none was met */
+	float weight;
+	u64 birth;
+	s64 bytes[COST_MAX];
 };
 
 /* What a fault costs. */
@@ -221,6 +238,8 @@ struct replay {
 	size_t nr_busy, cap_busy;
 	struct fault_cost *held; /* inside a call of an allocator that has not returned */
 	size_t nr_held, cap_held;
+	struct sampled_object object;
+	u32 picture; /* number of the picture that gives the stocks */
 	struct resource_state *resources; /* open addressing */
 	u32 nr_resources, cap_resources;
 	int some_named; /* ranges have names */
@@ -422,6 +441,17 @@ void after_costs(struct replay *p, const struct origin *o, struct cost *costs);
 void after_bound(struct replay *p, const struct origin *o, struct cost *costs);
 void after_totals(struct replay *p, struct report *r);
 
+/* sample.c: a sampled allocation has amount of a column in the picture that gives the stocks. */
+void sample_charge(struct replay *p, const struct sampled_piece *piece, enum cost_id id,
+		   s64 amount);
+void sample_forget(struct replay *p); /* another picture will */
+/* Before a report: what it says of sampled allocations. */
+int sample_settle(struct replay *p);
+int sample_is_site(const struct origin *o); /* its allocations are sampled */
+void sample_costs(struct replay *p, const struct origin *o, struct cost *costs);
+void sample_bound(struct replay *p, const struct origin *o, struct cost *costs);
+void sample_release(struct origin *o);
+
 /* unique.c: a page that several mappings hold is met in a row: bytes of it that the row has. */
 s64 unique_page(struct replay *p, u64 pfn_id, u32 origin, enum cost_part part);
 
@@ -435,6 +465,8 @@ void memcg_free(struct memcg **m);
 
 /* names.c: a STACK or SYMBOL to be looked up later; a stack that is there already is not. */
 int names_keep(struct replay *p, const struct mp_hdr *rec);
+/* Was it mapped inside a function of an allocator, as its stack says? */
+int names_is_allocators(struct replay *p, const struct origin *o);
 /* A row with frames for every origin that costs something. */
 int names_attach(struct replay *p, struct report *r);
 void names_release(struct replay *p);

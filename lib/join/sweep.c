@@ -51,6 +51,7 @@ static int sweep_origins(struct replay *p)
 
 		if (o->unused || !is_nobodys(p, o->space))
 			continue;
+		sample_release(o);
 		memset(o, 0, sizeof(*o));
 		o->unused = 1;
 		o->next_unused = p->unused_origin;

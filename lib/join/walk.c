@@ -282,7 +282,11 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 	if (id == COST_LIVE)
 		return r->no_map;
 	if (id == COST_FREED || id == COST_SLACK || id == COST_PADDING)
-		return r->no_alloc;
+		return r->no_alloc ? r->no_alloc
+		       : r->sampled
+			       ? "allocations were sampled: what was freed, or never allocated, "
+				 "is in live"
+			       : NULL;
 	if (id == COST_CHARGED)
 		return r->memcg ? NULL : "no cgroup was recorded: record with --cgroup";
 	if (id == COST_IDLE)
@@ -375,6 +379,9 @@ static void whole_bytes(struct cost *pss)
 	pss->exact >>= PSS_SHIFT;
 	pss->inferred >>= PSS_SHIFT;
 	pss->counted >>= PSS_SHIFT;
+	pss->sampled >>= PSS_SHIFT;
+	pss->sure >>= PSS_SHIFT;
+	pss->variance /= (double)(1ull << 2 * PSS_SHIFT);
 }
 
 /* Had it faulted, it would have been seen, and be in this row. */
@@ -422,6 +429,8 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
 		return 0;
 	if (c == COST_GROWN)
 		return shows_growth(p, o);
+	if (sample_is_site(o) && (cost_columns[c].kind == COST_FLOW || c == COST_COLD))
+		return 0;
 	if (c == COST_COLD || c == COST_ACCESS || (c == COST_TOUCHED && !sees_faults(p, o)))
 		return access_known(p, o->space);
 	if (life_is_edge(c))
@@ -453,7 +462,8 @@ static void evident(struct cost *c, int column)
 	c->open |= cost_columns[column].kind == COST_FLOW && column != COST_GROWN;
 }
 
-void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
+/* sampled: as estimated, else as the pages are charged. */
+static void costs_of(struct replay *p, const struct origin *o, int sampled, struct cost *ret)
 {
 	int c;
 
@@ -465,6 +475,8 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 			memset(&ret[c], 0, sizeof(ret[c]));
 		else if (ret[c].known || has_evidence(p, o, c))
 			evident(&ret[c], c);
+	if (sampled)
+		sample_costs(p, o, ret);
 	if (o->kind != ORIGIN_MEMCG)
 		whole_bytes(&ret[COST_PSS]);
 	if (ret[COST_GROWN].known) {
@@ -473,6 +485,11 @@ void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
 	}
 	access_costs(p, o, ret);
 	after_costs(p, o, ret);
+}
+
+void walk_costs(struct replay *p, const struct origin *o, struct cost *ret)
+{
+	costs_of(p, o, 1, ret);
 }
 
 /* A byte of doubtful class may be of any. */
@@ -487,7 +504,8 @@ static void class_bounds(struct report *r)
 		struct cost *k = &r->classes[c];
 		s64 others = doubt - (k->inferred - k->counted);
 
-		k->known = r->has_walk && (!r->no_alloc || (c != CLASS_FREED && c != CLASS_SLACK));
+		k->known = r->has_walk && ((!r->no_alloc && !r->sampled) ||
+					   (c != CLASS_FREED && c != CLASS_SLACK));
 		k->hi = cost_value(k) + others;
 		k->open = others > 0;
 	}
@@ -525,6 +543,28 @@ static void total_bounds(const struct replay *p, struct report *r)
 		r->total[COST_TOUCHED].hi = ever;
 }
 
+/* What the rows add up to. */
+static void add_rows(struct replay *p, struct report *r, const struct origin *o)
+{
+	struct cost cost[COST_MAX];
+	u32 c;
+
+	costs_of(p, o, 1, cost);
+	for (c = 0; c < COST_MAX; c++) {
+		u64 value = (u64)cost_value(&cost[c]);
+
+		/* The sum is rounded once. */
+		if (c == COST_PSS)
+			value = (u64)cost_value(&o->cost[c]);
+		if (!cost[c].known)
+			continue;
+		if (o->kind == ORIGIN_UNATTRIBUTED)
+			r->check[c].unattributed += value;
+		else
+			r->check[c].attributed += value;
+	}
+}
+
 void walk_judge(struct replay *p, struct report *r)
 {
 	struct cost cost[COST_MAX];
@@ -534,22 +574,17 @@ void walk_judge(struct replay *p, struct report *r)
 	for (i = 1; i < p->nr_origins; i++) {
 		if (p->origins[i].unused)
 			continue;
-		walk_costs(p, &p->origins[i], cost);
+		costs_of(p, &p->origins[i], 0, cost);
 		/* The total is rounded once. */
 		cost[COST_PSS].exact = p->origins[i].cost[COST_PSS].exact;
 		cost[COST_PSS].inferred = p->origins[i].cost[COST_PSS].inferred;
 		for (c = 0; c < COST_MAX; c++) {
-			u64 value = (u64)cost_value(&cost[c]);
-
 			if (!cost[c].known)
 				continue;
 			cost_add(&r->total[c], cost[c].exact, cost[c].inferred);
 			r->total[c].open |= cost[c].open;
-			if (p->origins[i].kind == ORIGIN_UNATTRIBUTED)
-				r->check[c].unattributed += value;
-			else
-				r->check[c].attributed += value;
 		}
+		add_rows(p, r, &p->origins[i]);
 	}
 	total_bounds(p, r);
 	access_totals(p, r);

@@ -17,15 +17,27 @@ static u64 max_u64(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-static int add(struct heap *h, struct node **root, u64 start, u64 end, u32 origin, u64 birth)
+/* A new node, NULL: no memory. */
+static struct node *range_new(struct heap *h, u64 start, u64 end, u32 origin, u64 birth)
 {
 	struct node *n = node_new(h, start);
 
 	if (!n)
-		return -ENOMEM;
+		return NULL;
 	n->end = end;
 	n->origin = origin;
 	n->birth = birth;
+	n->weight = 1;
+	return n;
+}
+
+static int add(struct heap *h, struct node **root, struct node *n)
+{
+	u64 start;
+
+	if (!n)
+		return -ENOMEM;
+	start = n->key;
 	if (treap_add_private(h, root, n))
 		return 0;
 	return treap_put(h, root, start, n);
@@ -72,7 +84,7 @@ static int ranges_cut(struct heap *h, struct node **root, u64 start, u64 end, st
 		was = *n;
 		err = shorten(h, root, was.key, ends[i]);
 		if (!err)
-			err = add(h, root, ends[i], was.end, was.origin, was.birth);
+			err = add(h, root, range_new(h, ends[i], was.end, was.origin, was.birth));
 		if (err)
 			return err;
 	}
@@ -119,7 +131,7 @@ static int freed_add(struct heap *h, struct node **root, u64 start, u64 end, u32
 		err = swallow(h, root, iv_next(*root, start - 1), origin, &start, &end, &birth);
 	if (!err)
 		err = swallow(h, root, iv_next(*root, end), origin, &start, &end, &birth);
-	return err ? err : add(h, root, start, end, origin, birth);
+	return err ? err : add(h, root, range_new(h, start, end, origin, birth));
 }
 
 /* Does a range of this origin begin at at? */
@@ -171,12 +183,9 @@ static int freed_add_private(struct heap *h, struct node **root, u64 start, u64 
 	if ((next && next->key < end) || (n != next && n->end == start && n->origin == origin) ||
 	    touches(*root, end, origin))
 		return 0;
-	n = node_new(h, start);
+	n = range_new(h, start, end, origin, birth);
 	if (!n)
 		return -ENOMEM;
-	n->end = end;
-	n->origin = origin;
-	n->birth = birth;
 	if (treap_add_private(h, root, n))
 		return 1;
 	node_put(h, n);
@@ -185,16 +194,18 @@ static int freed_add_private(struct heap *h, struct node **root, u64 start, u64 
 
 /* ---- live ---- */
 
-/* Takes the allocation at key out; its bytes are freed ones of birth. */
+/* Takes the allocation at key out; its bytes are freed ones of birth. Of one that was sampled they
+ * are not: what is allocated there next may not be. */
 static int end_one(struct heap *h, struct view *v, u32 family, const struct node *n, u64 birth)
 {
 	u64 start = n->key, end = n->end;
 	u32 origin = n->origin;
+	int is_sampled = n->weight > 1;
 	struct node *gone;
 	int err = treap_take(h, &v->allocs[family], start, start + 1, &gone);
 
 	node_put(h, gone);
-	return err ? err : freed_add(h, &v->freed, start, end, origin, birth);
+	return err || is_sampled ? err : freed_add(h, &v->freed, start, end, origin, birth);
 }
 
 /* Their ends were not seen: nor is it known when that was. */
@@ -239,23 +250,9 @@ int view_drop_freed(struct heap *h, struct view *v, u64 start, u64 end)
 
 /* An allocation on nothing of its family, in a tree that nobody shares: 1 done, 0 not possible, or
  * -ENOMEM. */
-static int add_private(struct heap *h, struct node **root, u64 start, u64 end, u32 origin,
-		       u64 birth)
+static int add_private(struct heap *h, struct node **root, struct node *n)
 {
-	struct node *n;
-
-	if (iv_overlaps(*root, start, end))
-		return 0;
-	n = node_new(h, start);
-	if (!n)
-		return -ENOMEM;
-	n->end = end;
-	n->origin = origin;
-	n->birth = birth;
-	if (treap_add_private(h, root, n))
-		return 1;
-	node_put(h, n);
-	return 0;
+	return !iv_overlaps(*root, n->key, n->end) && treap_add_private(h, root, n);
 }
 
 /* The same for the end of one. */
@@ -266,16 +263,21 @@ static int end_private(struct heap *h, struct view *v, u32 family, u64 start)
 
 	if (!n)
 		return 0;
+	if (n->weight > 1) {
+		treap_del_private(h, &v->allocs[family], start);
+		return 1;
+	}
 	err = freed_add_private(h, &v->freed, n->key, n->end, n->origin, n->birth);
 	if (err > 0)
 		treap_del_private(h, &v->allocs[family], start);
 	return err;
 }
 
-int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
-		 u64 birth)
+int ledger_sample(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
+		  u64 birth, float weight)
 {
 	struct space *s = ledger_space(l, space);
+	struct node *n;
 	struct view v;
 	int err;
 
@@ -285,14 +287,25 @@ int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u
 		return -ENOENT;
 	if (!size)
 		return 0;
-	err = add_private(&l->heap, &s->view.allocs[family], start, start + size, origin, birth);
-	if (err)
-		return err < 0 ? err : 0;
+	n = range_new(&l->heap, start, start + size, origin, birth);
+	if (!n)
+		return -ENOMEM;
+	n->weight = weight;
+	if (add_private(&l->heap, &s->view.allocs[family], n))
+		return 0;
 	v = view_get(l, s);
 	err = end_overlapped(&l->heap, &v, family, start, start + size);
 	if (!err)
-		err = add(&l->heap, &v.allocs[family], start, start + size, origin, birth);
+		err = add(&l->heap, &v.allocs[family], n);
+	else
+		node_put(&l->heap, n);
 	return view_commit(&l->heap, s, &v, err);
+}
+
+int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
+		 u64 birth)
+{
+	return ledger_sample(l, space, family, start, size, origin, birth, 1);
 }
 
 int ledger_alloc_end(struct ledger *l, u32 space, u32 family, u64 start, u64 until)
@@ -364,7 +377,7 @@ int ledger_name(struct ledger *l, u32 space, u64 start, u64 end, u32 name)
 	v = view_get(l, s);
 	err = ranges_drop(&l->heap, &v.named, start, end);
 	if (!err)
-		err = add(&l->heap, &v.named, start, end, name, 0);
+		err = add(&l->heap, &v.named, range_new(&l->heap, start, end, name, 0));
 	return view_commit(&l->heap, s, &v, err);
 }
 
@@ -414,6 +427,7 @@ static void is_of(const struct node *n, enum ledger_state state, struct ledger_p
 	ret->end = min_u64(ret->end, n->end);
 	ret->origin = n->origin;
 	ret->birth = n->birth;
+	ret->weight = n->weight;
 	ret->state = state;
 }
 
@@ -423,7 +437,7 @@ void ledger_piece(const struct ledger *l, u32 space, u64 addr, u64 limit, struct
 	struct node *n;
 	u32 i;
 
-	*ret = (struct ledger_piece){.end = limit, .state = LEDGER_NEVER};
+	*ret = (struct ledger_piece){.end = limit, .weight = 1, .state = LEDGER_NEVER};
 	if (!s)
 		return;
 	for (i = LEDGER_FAMILIES; i-- > 0;) {

@@ -72,6 +72,10 @@ u64 ledger_mapped_bytes(const struct ledger *l, u32 space);
  * size of 0 occupies nothing. birth: number of the event, never 0. */
 int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
 		 u64 birth);
+/* The same of a sampled one, which stands for weight such allocations. Where it was freed nothing is
+ * known of what lies there. */
+int ledger_sample(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
+		  u64 birth, float weight);
 /* The allocation at start, born at or before the event numbered until, is given back. Returns 1
  * when there was one, 0, or -errno. */
 int ledger_alloc_end(struct ledger *l, u32 space, u32 family, u64 start, u64 until);
@@ -87,6 +91,7 @@ struct ledger_piece {
 	u64 end;
 	u64 birth; /* 0: see node.birth */
 	u32 origin; /* of the innermost live allocation, else of the last freed one; else 0 */
+	float weight; /* of that allocation */
 	enum ledger_state state;
 };
 

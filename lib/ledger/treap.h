@@ -41,7 +41,10 @@ struct node {
 	};
 	u64 birth; /* allocations: number of the event; 0 of a freed one: not known */
 	u32 origin; /* intervals, allocations */
-	u32 gen;
+	union {
+		u32 gen; /* intervals */
+		float weight; /* allocations: how many it stands for, 1 unless it was sampled */
+	};
 	u32 refs;
 	u32 prio : 31;
 	u32 scattered : 1;

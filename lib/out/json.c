@@ -36,6 +36,8 @@ static json_t *value(const struct cost *c)
 		json_object_set_new(j, "inferred", json_integer(c->inferred));
 	if (c->sampled)
 		json_object_set_new(j, "sampled", json_integer(c->sampled));
+	if (c->n)
+		json_object_set_new(j, "n", json_integer(c->n));
 	if (cost_is_open(c)) {
 		json_object_set_new(j, "lo", json_integer(cost_lo(c)));
 		json_object_set_new(j, "hi", json_integer(cost_hi(c)));

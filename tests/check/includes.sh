@@ -10,6 +10,7 @@ bad() {
 }
 allowed() {
 	case $1 in
+	adapter) echo 'adapter|bpf' ;;
 	trace) echo 'trace|bpf' ;;
 	ledger) echo 'ledger|bpf' ;;
 	sym) echo 'sym|bpf' ;;

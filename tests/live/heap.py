@@ -23,6 +23,8 @@ def main():
     parser.add_argument("oracle")
     parser.add_argument("--columns", default="reserved,live,freed")
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--announced", action="store_true",
+                        help="not by the allocator: its own mappings are not known")
     parser.add_argument("--inferred", default="", help="columns that may be inferred all the same")
     args = parser.parse_args()
     with open(args.report, encoding="utf-8") as f:
