@@ -73,6 +73,7 @@ static void add_cost(struct cost *into, const struct cost *c, int first)
 	into->exact += c->exact;
 	into->inferred += c->inferred;
 	into->sampled += c->sampled;
+	into->sure += c->sure;
 	into->counted += c->counted;
 	into->hi += cost_hi(c);
 	into->open |= c->open;
