@@ -219,7 +219,7 @@ static enum cost_part lot_part(struct replay *p, const struct lot *lot)
 static void charge_bytes(struct replay *p, const struct lot *lot, u64 from, u64 to)
 {
 	const struct mp_ev_run *run = lot->run;
-	u32 owner = lot->owner, n = run->mapcount ? run->mapcount : 1;
+	u32 n = run->mapcount ? run->mapcount : 1;
 	enum cost_part part = lot_part(p, lot);
 	struct lot l = *lot;
 	s64 bytes = (s64)(to - from);

@@ -9,6 +9,8 @@
 #include "lib/join/estimate.h"
 #include "lib/join/replay.h"
 
+#define PSS_SHIFT 12
+
 /* Of an origin of sampled allocations, or of a mapping that holds allocations. */
 struct estimate {
 	u32 picture; /* the one that sum, variance and own are of */
@@ -290,7 +292,7 @@ void sample_bound(struct replay *p, const struct origin *o, struct cost *costs)
 {
 	const struct estimate *e = o->estimate;
 	const struct space_state *s = space_get(p, o->space);
-	int c, of;
+	int c, of, shift;
 
 	if (!e || (!e->heap && e->picture != p->picture))
 		return;
@@ -298,12 +300,14 @@ void sample_bound(struct replay *p, const struct origin *o, struct cost *costs)
 		of = c == COST_GROWN ? COST_RESIDENT : c;
 		if (!costs[c].known || !is_stock(of))
 			continue;
+		/* Shares of pages are finer than bytes, until a row is made. */
+		shift = c == COST_PSS ? PSS_SHIFT : 0;
 		if (e->heap)
-			costs[c].hi += e->value[of];
+			costs[c].hi += (e->value[of] >> shift) + 1;
 		else
-			costs[c].hi += e->hi[of] - e->value[of];
+			costs[c].hi += ((e->hi[of] - e->value[of]) >> shift) + 1;
 		if (s && s->lost[MP_CLASS_ALLOC])
-			costs[c].hi += e->hi[of];
+			costs[c].hi += e->hi[of] >> shift;
 	}
 }
 
