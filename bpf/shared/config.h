@@ -31,8 +31,8 @@ enum mp_alloc_args {
 	MP_ARGS_UNSEEN = 7, /* C++'s new, which may throw: see sites.c */
 	MP_ARGS_SAMPLE = 8, /* otel_memory:alloc */
 	MP_ARGS_SAMPLE_END = 9, /* otel_memory:free */
-	MP_ARGS_SAMPLER = 10, /* memprov:sampler */
-	MP_ARGS_SAMPLE_LOST = 11, /* memprov:lost */
+	MP_ARGS_SAMPLER = 10, /* memprov_adapter:sampler */
+	MP_ARGS_SAMPLE_LOST = 11, /* memprov_adapter:lost */
 	MP_ARGS_MAX = 12,
 };
 

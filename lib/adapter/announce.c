@@ -41,5 +41,5 @@ __asm__(".pushsection .stapsdt.base, \"a\", @progbits\n"
 
 ANNOUNCEMENT(announce_alloc, "otel_memory", "alloc", "8@%rdi 8@%rsi 8@%rdx");
 ANNOUNCEMENT(announce_free, "otel_memory", "free", "8@%rdi");
-ANNOUNCEMENT(announce_sampler, "memprov", "sampler", "8@%rdi");
-ANNOUNCEMENT(announce_lost, "memprov", "lost", "");
+ANNOUNCEMENT(announce_sampler, "memprov_adapter", "sampler", "8@%rdi");
+ANNOUNCEMENT(announce_lost, "memprov_adapter", "lost", "");

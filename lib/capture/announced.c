@@ -18,8 +18,8 @@ static const struct {
 } probes[] = {
 	{"otel_memory", "alloc", MP_ARGS_SAMPLE},
 	{"otel_memory", "free", MP_ARGS_SAMPLE_END},
-	{"memprov", "sampler", MP_ARGS_SAMPLER},
-	{"memprov", "lost", MP_ARGS_SAMPLE_LOST},
+	{"memprov_adapter", "sampler", MP_ARGS_SAMPLER},
+	{"memprov_adapter", "lost", MP_ARGS_SAMPLE_LOST},
 };
 
 /* By number, as assemblers write them in 8, 4, 2 and 1 bytes. */
@@ -149,7 +149,7 @@ int announced_sites(int fd, struct site *ret)
 	int nr = sites_of(fd, "otel_memory", ret, 0);
 
 	/* The adapter's own are worth nothing without the others. */
-	return nr <= 0 ? nr : sites_of(fd, "memprov", ret, nr);
+	return nr <= 0 ? nr : sites_of(fd, "memprov_adapter", ret, nr);
 }
 
 /* ---- processes ---- */
