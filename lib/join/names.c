@@ -347,6 +347,10 @@ static int lost_faults(struct replay *p, const struct space_state *s)
 	return s != NULL;
 }
 
+/* Pages that the kernel filled have no fault, and a mapping that was lost from birth to end may have
+ * been of any size: nothing short of the address space bounds what was touched of it. */
+#define ADDRESS_SPACE (1ll << 47)
+
 /* After a loss of calls each doubtful byte of the space may be this row's, after a loss of faults
  * each that has no faulting stack; and what was lost itself. */
 static void bound_losses(struct replay *p, struct row *row, const struct origin *o)
@@ -362,6 +366,8 @@ static void bound_losses(struct replay *p, struct row *row, const struct origin 
 
 		if ((calls || (stock && o->kind == ORIGIN_FAULT)) && s->doubtful[c] > cost->hi)
 			cost->hi = s->doubtful[c];
+		if (calls && c == COST_TOUCHED)
+			cost->hi = ADDRESS_SPACE;
 		if (!stock)
 			cost->hi += (s64)(s->lost[MP_CLASS_PAGE] + s->unplaced) * lost_fault(c);
 		cost->open |= cost->hi > cost_value(cost);
