@@ -237,6 +237,25 @@ static int kernel_rows_v1(struct replay *p, const struct memcg *m)
 	return err;
 }
 
+/* What memory.stat does not tell, page tables before Linux 5.11 and all of the kernel's
+ * before 5.18, the search does. */
+static int rows_of_search(struct replay *p, const struct memcg *m)
+{
+	int has_tables, has_all, known, err = 0;
+	u64 tables = figure(m, MEMCG_PAGES, "pagetables", &known);
+	u64 pages = figure(m, MEMCG_PAGES, "kernel", &known);
+	u64 told = figure(m, MEMCG_STAT, "kernel_stack", &known) +
+		   figure(m, MEMCG_STAT, "vmalloc", &known);
+
+	figure(m, MEMCG_STAT, "pagetables", &has_tables);
+	figure(m, MEMCG_STAT, "kernel", &has_all);
+	if (!has_tables)
+		err = add_row(p, "pagetables", tables, 0);
+	if (!err && !has_all && pages > told)
+		err = add_row(p, "kernel (other)", pages - told, 0);
+	return err;
+}
+
 static int kernel_rows_v2(struct replay *p, const struct memcg *m)
 {
 	int known, err = 0;
@@ -252,6 +271,8 @@ static int kernel_rows_v2(struct replay *p, const struct memcg *m)
 	}
 	if (!err && known && all > sum)
 		err = add_row(p, "kernel (other)", all - sum, 0);
+	if (!err)
+		err = rows_of_search(p, m);
 	return err ? err : add_row(p, "sock", figure(m, MEMCG_STAT, "sock", &known), 0);
 }
 

@@ -282,6 +282,32 @@ static void a_v1_group_splits_its_kernel_memory(void)
 	join_free(&r);
 }
 
+/* As Linux 5.10 has it: neither page tables nor a sum of the kernel's are keys. */
+static void what_memory_stat_does_not_tell_is_searched(void)
+{
+	struct report *r;
+	u32 when;
+
+	begin();
+	put_process(1);
+	for (when = MP_CGROUP_BEFORE; when <= MP_CGROUP_AFTER; when++) {
+		put_group(2, MP_CGROUP_ASKED | MP_CGROUP_PAGES, when, 2 + when);
+		put_stat("memory.current", "current", (MAPPED + 19 + 13) * 4096 + 17, when,
+			 2 + when);
+		put_stat("memory.stat", "kernel_stack", 4 * 4096, when, 2 + when);
+		put_stat("memory.stat", "percpu", 17, when, 2 + when);
+	}
+	put_stat("/proc/kpagecgroup", "pagetables", 19 * 4096, MP_CGROUP_AFTER, 4);
+	put_stat("/proc/kpagecgroup", "kernel", 13 * 4096, MP_CGROUP_AFTER, 4);
+	r = join();
+	report("page tables and the rest of the kernel's pages, stacks once",
+	       is(charged(r, "pagetables"), 0, 19 * 4096) &&
+		       is(charged(r, "kernel_stack"), 0, 4 * 4096) &&
+		       is(charged(r, "kernel (other)"), 0, 9 * 4096) &&
+		       !r->check[COST_CHARGED].residual);
+	join_free(&r);
+}
+
 static void a_figure_nobody_can_believe_is_refused(void)
 {
 	struct report *r = NULL;
@@ -309,6 +335,7 @@ int main(void)
 	the_check_finds_what_is_missing();
 	what_cannot_be_judged_says_so();
 	a_v1_group_splits_its_kernel_memory();
+	what_memory_stat_does_not_tell_is_searched();
 	a_figure_nobody_can_believe_is_refused();
 	unlink(path);
 	snprintf(old, sizeof(old), "%s.old", path);
