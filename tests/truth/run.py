@@ -10,7 +10,7 @@ import threading
 import time
 
 SHMEM = re.compile(r"/(memfd:|SYSV|dev/zero|dev/shm/)")
-PATIENCE = 30
+PATIENCE = 120
 SLACK = 0.3  # seconds, in which an event comes out of the ring
 
 

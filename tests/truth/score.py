@@ -190,8 +190,34 @@ class Tally:
                 "exact_share": ratio(s["exact"], s["truth"])}
 
 
-def judge_view(report, oracle, view, tallies, faults):
+def why_null(report, view, column):
+    """The reason that the report itself gives for a cell without a value; None: it gives none."""
+    known = report["columns"].get(column) or {}
+    if not known.get("available", True):
+        return known.get("reason")
+    if report["recording"].get("loss", {}).get("total"):
+        return f"{report['recording']['loss']['total']} events lost"
+    capability = "fault" if view == "fault" else "map"
+    return next((hook["reason"] for hook in report["recording"].get("hooks", ())
+                 if hook["capability"] == capability and hook.get("reason")), None)
+
+
+def cell_of(report, key, truth, claim, order):
+    """What other kernels may be compared with. No row of an owner that has nothing is no cell."""
+    view, pid, kind, owner, column = key
+    if not claim.known and not bounds(truth)[1]:
+        return None
+    cell = {"view": view, "process": order.get(pid), "kind": kind, "owner": owner,
+            "column": column, "truth": truth, "value": claim.value if claim.known else None}
+    if not claim.known:
+        return cell | {"reason": why_null(report, view, column)}
+    exact = not claim.open and claim.exact == claim.value
+    return cell | {"exact": exact, "lo": claim.lo, "hi": claim.hi}
+
+
+def judge_view(report, oracle, view, tallies, faults, cells):
     claims = claims_of(report, oracle, view)
+    order = {pid: i for i, pid in enumerate(dict.fromkeys(key[1] for key in oracle.cells))}
     truths = {}
     for (v, pid, kind, owner), costs in oracle.cells.items():
         if v == view:
@@ -211,6 +237,7 @@ def judge_view(report, oracle, view, tallies, faults):
         claim = claims.get(key, Claim())
         cell = judge_cell(claim, truth, nobodys.get((key[1], column), 0))
         tallies.setdefault((view, column), Tally()).add(cell)
+        cells.append(cell_of(report, key, truth, claim, order))
         bad = cell["wrong_exact"] or cell["outside"]
         if column in STOCKS:
             bad = bad or cell["excess"] or cell["missing"]
@@ -333,10 +360,10 @@ def forget_unseen(report, oracle):
 def score(reports, oracle):
     """reports: {"alloc": report, "fault": report}."""
     forget_unseen(reports["alloc"], oracle)
-    tallies, faults = {}, []
+    tallies, faults, cells = {}, [], []
     judge_classes(reports["alloc"], oracle, tallies, faults)
     for view, report in reports.items():
-        judge_view(report, oracle, view, tallies, faults)
+        judge_view(report, oracle, view, tallies, faults, cells)
     stock = lambda view, column: view == "alloc" and column in STOCKS
     laws = judge_laws(reports["alloc"], oracle)
     result = {
@@ -347,6 +374,7 @@ def score(reports, oracle):
         "wrong_exact_bytes": sum(t.sum["wrong_exact"] for t in tallies.values()),
         "exact_share": lowest(tallies, "exact_share", stock),
         "closed": oracle.closed,
+        "lost": reports["alloc"]["recording"].get("loss", {}).get("total", 0),
         "unattributed_bytes": unattributed(reports["alloc"]),
         "multiply_attributed_bytes": multiply(reports["alloc"], oracle),
         "outside_bytes": sum(t.sum["outside"] for t in tallies.values()),
@@ -356,6 +384,7 @@ def score(reports, oracle):
                     for (view, column), tally in sorted(tallies.items())},
         "baselines": baselines(oracle),
         "faults": faults,
+        "cells": [cell for cell in cells if cell],
     }
     conclude(result)
     return result

@@ -54,7 +54,7 @@ def report_of(view):
             rows.append(row(pid, REST_KINDS[name], f"/lib/{name}", [],
                             {"resident": exact(pages * PAGE), "reserved": exact(pages * PAGE),
                              "swapped": exact(0)}))
-    report = {"rows": rows, "classes": {}, "check": {},
+    report = {"rows": rows, "classes": {}, "check": {}, "columns": {},
               "recording": {"targets": [{"pid": PARENT}, {"pid": CHILD}]}}
     for name, pages in REST.items():
         report["classes"][name] = exact(2 * pages * PAGE)
