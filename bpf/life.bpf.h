@@ -38,6 +38,7 @@ struct anon_vma_chain {
 struct folio___life {
 	void *mapping;
 	unsigned long index, _flags_1;
+	unsigned char _folio_order; /* before Linux 6.6; then in _flags_1 */
 };
 
 #pragma clang attribute pop
@@ -147,6 +148,8 @@ static __always_inline u32 pages_of(struct folio___life *folio)
 		return 1;
 	if (!(flags >> bpf_core_enum_value(enum pageflags___life, PG_head) & 1))
 		return 1;
+	if (bpf_core_field_exists(folio->_folio_order))
+		return 1u << (BPF_CORE_READ(folio, _folio_order) & 15);
 	return 1u << (BPF_CORE_READ(folio, _flags_1) & 15);
 }
 

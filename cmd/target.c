@@ -60,14 +60,9 @@ static int add_cgroup(struct target *t, const char *verb, const char *spec)
 	if (err)
 		return fail(verb, "%s", err == -ENOMEM ? "out of memory" : msg);
 	err = group_each(t->group, add_pid, t);
-	if (err)
-		return fail(verb, "--cgroup %s: cannot list its processes: %s", spec,
-			    strerror(-err));
-	return t->nr_pids ? 0
-			  : fail(verb,
-				 "--cgroup %s: no process with memory in it: give a group "
-				 "that has some",
-				 spec);
+	/* One without processes may have page cache yet. */
+	return err ? fail(verb, "--cgroup %s: cannot list its processes: %s", spec, strerror(-err))
+		   : 0;
 }
 
 /* comm NULL: every process that has memory of its own. */

@@ -204,7 +204,8 @@ static int alive(struct recorder *r)
 		r->reaped = waitpid(r->child, &r->child_status, WNOHANG) == r->child;
 		return !r->reaped;
 	}
-	return session_alive(r->s);
+	/* A group that has no process yet may get some. */
+	return session_alive(r->s) || (r->o->group && !r->o->nr_pids);
 }
 
 static int put_file_full(struct recorder *r)

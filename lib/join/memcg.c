@@ -82,6 +82,11 @@ int memcg_note(struct replay *p, const struct mp_hdr *rec)
 					 : note_figure(p, trace_body(rec, cgroup_stat));
 }
 
+int memcg_is_read(const struct memcg *m)
+{
+	return m && m->read[MP_CGROUP_AFTER];
+}
+
 int memcg_copy(const struct memcg *m, struct memcg **ret_m)
 {
 	struct memcg *copy;

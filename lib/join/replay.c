@@ -380,6 +380,9 @@ static int run(struct replay *p, size_t n, u64 seq)
 	/* Losses first: what they demote is decided while the records are applied. */
 	for (i = 0; i < n && !err; i++)
 		err = note(p, replay_rec(p, i));
+	/* A group without processes has no picture, and is known all the same. */
+	if (!p->nr_spaces && memcg_is_read(p->r->memcg))
+		p->r->has_walk = 1;
 	after_begin(p);
 	access_begin(p, final);
 	for (i = 0; i < n && !err; i++) {

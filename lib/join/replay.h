@@ -459,6 +459,7 @@ s64 unique_page(struct replay *p, u64 pfn_id, u32 origin, enum cost_part part);
  * check, once the columns are summed up. */
 int memcg_note(struct replay *p, const struct mp_hdr *rec);
 int memcg_rows(struct replay *p);
+int memcg_is_read(const struct memcg *m); /* as it was at the end */
 void memcg_judge(struct report *r);
 int memcg_copy(const struct memcg *m, struct memcg **ret_m);
 void memcg_free(struct memcg **m);

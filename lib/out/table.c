@@ -187,6 +187,8 @@ void out_targets(FILE *f, const struct report *r, int with_date)
 
 static void targets(FILE *f, const struct report *r)
 {
+	if (!r->nr_targets)
+		fputs("no process", f);
 	out_targets(f, r, 0);
 	fputc('\n', f);
 	fputs("  Linux ", f);

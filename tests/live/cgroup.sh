@@ -165,7 +165,22 @@ stop_last
 
 echo "# by a container's id"
 mkdir "$group/docker-$id.scope" "$group/docker-conmon-$id.scope"
-expect_error "no process with memory in it" "${id:0:12}"
+# Who wrote a file has gone, and its page cache is charged on.
+bash -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/zero of="$2" bs=4k count=509 status=none' - \
+	"$group/docker-$id.scope" "$dir/left"
+sync "$dir/left"
+record_group "${id:0:12}" -w 200ms
+python3 - "$report" <<'END' || fail "a group without processes"
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+rows = {r["origin"]["name"]: r["costs"]["charged"] for r in report["rows"]}
+assert not report["recording"]["targets"] and all(r["origin"]["kind"] == "memcg" for r in report["rows"])
+cache = rows["cache (not mapped)"]["value"]
+print("ok    page cache of a group without processes", cache, "of", report["check"]["charged"]["kernel"])
+assert 509 * 4096 <= cache <= 509 * 4096 + (1 << 20), rows
+assert report["check"]["charged"]["status"] == "ok", report["check"]["charged"]
+END
+rm "$dir/left"
 in_group "$group/docker-$id.scope" "$build/work/pages"
 record_group "${id:0:12}" -w 200ms
 judge --path "$name/docker-$id.scope"
