@@ -32,7 +32,7 @@ static const struct option longs[] = {
 	{"batch", required_argument, NULL, 'b'},
 	{"rows", required_argument, NULL, 'r'},
 	{"bytes", no_argument, NULL, 'B'},
-	{"group", required_argument, NULL, 'g'},
+	{"group", required_argument, NULL, 'G'},
 	{NULL, 0, NULL, 0},
 };
 
@@ -53,7 +53,7 @@ static int parse_option(struct top_options *o, int c, char **argv)
 		if (o->seconds >= 0.1 && o->seconds <= 86400)
 			return 0;
 		return misuse("top", "-d %s: not a time from 0.1 s up; try 2s or 500ms", optarg);
-	case 'g':
+	case 'G':
 		for (n = 0; join_groups[n] && strcmp(optarg, join_groups[n]); n++)
 			;
 		o->group = optarg;
