@@ -57,6 +57,7 @@ struct thread {
 	struct open_call call;
 	u64 fork_entry; /* sequence at the entry of its latest fork */
 	struct alloc_call alloc;
+	u64 python, python_again, python_pause; /* its PyThreadState, 0: when to look again */
 };
 
 struct {

@@ -3,6 +3,7 @@
 #ifndef MP_STACK_BPF_H
 #define MP_STACK_BPF_H
 
+#include "python.bpf.h"
 #include "unwind.bpf.h"
 
 /* Stacks already sent: hash of (space, frames). One that has not been met for long makes room, and
@@ -151,6 +152,7 @@ static __always_inline void start_walk(struct walk *w, struct pt_regs *regs, str
 	w->sp = w->first_sp = regs->sp;
 	w->bp = regs->bp;
 	w->whose = (u64)t->space << 32 | (u32)(mp_unwind_generation * 0x9e3779b1u ^ code_of(t));
+	w->also = 0;
 	w->regs = (u64)regs;
 	w->regs_in_user = 0;
 	w->all_known = 1;
@@ -168,6 +170,7 @@ static __always_inline void start_memo(struct walk *w, struct memo *m)
 	m->sp = w->sp;
 	m->bp = w->bp;
 	m->whose = w->whose;
+	m->also = w->also;
 	m->id = 0;
 	m->nr = 0;
 }
@@ -178,6 +181,23 @@ static __always_inline void end_memo(struct walk *w, struct memo *m, u64 id)
 	m->extent = w->extent;
 }
 
+/* Python's frames lie behind the others: who reads them knows which C code runs which. */
+__noinline u32 append_python(struct stack_buf *buf, struct python_walk *p, u32 n)
+{
+	u32 i, at;
+
+	if (!buf || !p)
+		return n;
+	for (i = 0; i < MP_PYTHON_DEPTH && i < p->n; i++) {
+		at = n + i;
+		asm volatile("" : "+r"(at)); /* what is checked is what is used */
+		if (at >= MP_STACK_DEPTH)
+			break;
+		buf->frames[at] = p->frames[i];
+	}
+	return n + i;
+}
+
 /* Id of the stack the thread is on, 0 when unreadable. */
 static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 {
@@ -186,9 +206,11 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	struct stack_buf *buf;
 	u64 id, top = 0;
 	u32 zero = 0, slot, n;
+	struct python_walk *py;
 	struct walk *w;
 	struct memo *m;
 
+	py = python_of(t);
 	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
 	w = bpf_map_lookup_elem(&walk_scratch, &zero);
 	slot = (u32)(regs->ip ^ regs->sp >> 4) % NR_MEMOS;
@@ -196,6 +218,9 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	if (!buf || !w || !m)
 		return 0;
 	start_walk(w, regs, t);
+	/* The same C code on another Python stack is another stack. */
+	if (py)
+		w->also = py->hash;
 	if (needs_kernel_walk(task, regs)) {
 		start_memo(w, m);
 		spoil_memo(m);
@@ -218,6 +243,10 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	barrier_var(n);
 	n &= MP_STACK_DEPTH;
 	t->extent = w->extent;
+	if (py)
+		n = append_python(buf, py, n);
+	if (n > MP_STACK_DEPTH)
+		return 0;
 	id = mix(0x6d656d70726f76ull, t->space ^ (u64)buf->ev.method << 32 ^
 					      (u64)buf->ev.truncated << 40 ^ (u64)t->code << 44);
 	id = mix(hash_frames(buf, n, id), top);
@@ -229,6 +258,8 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	}
 	if (!bpf_map_lookup_elem(&known_stacks, &id)) {
 		buf->frames[n] = top;
+		if (py)
+			send_codes(py);
 		if (!send_stack(buf, t->space, id, n, top ? 8 : 0, topology))
 			return 0;
 	}

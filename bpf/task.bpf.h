@@ -3,6 +3,7 @@
 #ifndef MP_TASK_BPF_H
 #define MP_TASK_BPF_H
 
+#include "python.bpf.h"
 #include "unwind.bpf.h"
 
 /* The parent is on the cpu. */
@@ -72,8 +73,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!cfg_follow_forks)
 		return 0;
 	space = new_space(ctgid, *pspace & ~MP_TARGET_JOINED);
-	if (space)
+	if (space) {
 		share_ranges(*pspace & ~MP_TARGET_JOINED, space);
+		share_python(*pspace & ~MP_TARGET_JOINED, space);
+	}
 	if (space)
 		send_space(space, *pspace & ~MP_TARGET_JOINED, child, MP_SPACE_FORK);
 	return 0;

@@ -59,7 +59,7 @@ struct found_rule {
 /* A walk is decided by the registers it began with and the words that it read: where all are the
  * same it is the same stack, and not walked again. */
 struct memo {
-	u64 ip, sp, bp, whose;
+	u64 ip, sp, bp, whose, also;
 	u64 id;
 	u32 nr; /* of words; more than MEMO_READS: not to be used */
 	u32 extent;
@@ -74,6 +74,7 @@ struct walk {
 	u64 ip, sp, bp; /* of the frame at hand */
 	u64 first_sp;
 	u64 whose; /* space and generation */
+	u64 also; /* what else makes it a stack of its own: frames that are no C code's */
 	u64 regs; /* where all registers were at the start, or where a signal interrupted */
 	u32 regs_in_user; /* in the struct ucontext of a signal, else in pt_regs */
 	u32 all_known; /* they are those of the frame at hand */
@@ -167,7 +168,7 @@ __noinline u64 recall(struct walk *w, struct memo *m)
 	u32 i;
 
 	if (!w || !m || m->ip != w->ip || m->sp != w->sp || m->bp != w->bp ||
-	    m->whose != w->whose || m->nr > MEMO_READS || m->extent > w->len)
+	    m->whose != w->whose || m->also != w->also || m->nr > MEMO_READS || m->extent > w->len)
 		return 0;
 	for (i = 0; i < MEMO_READS && i < m->nr; i++) {
 		off = m->read[i].off;

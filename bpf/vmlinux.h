@@ -40,6 +40,10 @@ struct thread_info {
 	u32 status;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct uprobe_task {
 	struct return_instance *return_instances;
 };
@@ -52,6 +56,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	int exit_code;
 	struct uprobe_task *utask;
+	struct thread_struct thread;
 	char comm[16];
 };
 

@@ -185,11 +185,12 @@ static int is_known(struct seen *s, int fd)
 	return 0;
 }
 
-static int look(void *ctx, int fd, const char *path)
+static int look(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 {
 	struct site sites[SITES_MAX];
 	struct seen *s = ctx;
 
+	(void)v;
 	(void)path;
 	if (!is_known(s, fd))
 		s->is_there = announced_sites(fd, sites) > 0;

@@ -192,31 +192,32 @@ int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma 
 	return fd;
 }
 
-static int code_line(pid_t tid, char *line, int (*fn)(void *ctx, int fd, const char *path),
-		     void *ctx)
+typedef int (*code_fn)(void *ctx, int fd, const struct mp_ev_vma *v, const char *path);
+
+static int code_line(pid_t tid, char *line, code_fn fn, void *ctx)
 {
-	unsigned long long start, end, ino;
+	unsigned long long start, end, pgoff, ino;
 	unsigned int maj, min;
+	struct mp_ev_vma v;
 	char perm[8];
 	int at = 0, fd, err;
 
 	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%llx-%llx %7s %*x %x:%x %llu %n", &start, &end, perm, &maj, &min, &ino,
-		   &at) < 6 ||
+	if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &end, perm, &pgoff, &maj, &min,
+		   &ino, &at) < 7 ||
 	    perm[2] != 'x' || !at || line[at] != '/' || !ino)
 		return 0;
-	fd = modules_open_mapped(
-		tid,
-		&(struct mp_ev_vma){.start = start, .end = end, .ino = ino, .dev = maj << 20 | min},
-		line + at);
+	v = (struct mp_ev_vma){
+		.start = start, .end = end, .pgoff = pgoff, .ino = ino, .dev = maj << 20 | min};
+	fd = modules_open_mapped(tid, &v, line + at);
 	if (fd < 0)
 		return 0;
-	err = fn(ctx, fd, line + at);
+	err = fn(ctx, fd, &v, line + at);
 	close(fd);
 	return err;
 }
 
-int modules_each_code(pid_t pid, int (*fn)(void *ctx, int fd, const char *path), void *ctx)
+int modules_each_code(pid_t pid, code_fn fn, void *ctx)
 {
 	pid_t tid = snapshot_thread(pid);
 	FILE *f = tid > 0 ? proc_open(tid, "maps") : NULL;

@@ -30,7 +30,9 @@ int modules_file(struct modules *m, pid_t pid, int root, const struct mp_ev_vma 
 int modules_open_mapped(pid_t pid, const struct mp_ev_vma *v, const char *path);
 /* Calls fn with each file whose code a process has mapped, once a mapping; stops when fn returns
  * non-zero, and returns that. */
-int modules_each_code(pid_t pid, int (*fn)(void *ctx, int fd, const char *path), void *ctx);
+int modules_each_code(pid_t pid,
+		      int (*fn)(void *ctx, int fd, const struct mp_ev_vma *v, const char *path),
+		      void *ctx);
 /* The file in which the process says what the code is called that it has made, when it is its own;
  * else SYM_NO_FILE. */
 int modules_perf_map(struct modules *m, pid_t pid, int root);

@@ -18,6 +18,7 @@
 #include "lib/capture/mark.h"
 #include "lib/capture/pictures.h"
 #include "lib/capture/privilege.h"
+#include "lib/capture/python.h"
 #include "lib/capture/recorder.h"
 #include "lib/capture/resources.h"
 #include "lib/capture/selftest.h"
@@ -37,6 +38,7 @@ struct recorder {
 	struct allocs_opts alloc_opts;
 	struct allocs *allocs;
 	struct resources *resources; /* NULL: nothing is loaded */
+	struct python *python; /* the same */
 	struct mark_port *marks; /* NULL: none can be set */
 	struct pictures *pictures;
 	struct accessed *accessed; /* NULL: accessed bits are left alone */
@@ -367,6 +369,8 @@ int recorder_open(const struct recorder_opts *o, struct trace_writer *w, char *m
 		err = resources_open(r->s, &r->resources);
 	if (!err && o->flight)
 		session_watch(r->s, watch_flight, r);
+	if (!err && !session_blind(r->s))
+		err = python_open(r->s, r->w, &r->python);
 	if (!err)
 		err = open_allocs(r, msg, msg_len);
 	if (!err)
@@ -482,6 +486,8 @@ int recorder_start(struct recorder *r)
 		err = r->child
 			      ? resources_expect(r->resources, r->child, r->o->argv[0], &r->o->user)
 			      : resources_turn(r->resources);
+	if (!err && r->python)
+		err = python_turn(r->python);
 	if (!err && r->unwind)
 		err = supply_settle(r->s, r->unwind, r->o->argv, &r->o->user);
 	if (!err && r->o->group)
@@ -627,6 +633,8 @@ int recorder_turn(struct recorder *r)
 		err = allocs_turn(r->allocs);
 	if (!err && r->resources)
 		err = resources_turn(r->resources);
+	if (!err && r->python)
+		err = python_turn(r->python);
 	if (!err)
 		err = take_marks(r);
 	if (!err && r->end < 0 && clear_due(r, now))
@@ -770,6 +778,7 @@ void recorder_free(struct recorder **r)
 	unwinder_free(&(*r)->unwind);
 	allocs_free(&(*r)->allocs);
 	resources_free(&(*r)->resources);
+	python_free(&(*r)->python);
 	session_free(&(*r)->s);
 	if ((*r)->go_fd >= 0)
 		close((*r)->go_fd);

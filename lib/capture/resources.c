@@ -231,11 +231,12 @@ struct scanned {
 	int found;
 };
 
-static int scan_file(void *ctx, int fd, const char *path)
+static int scan_file(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 {
 	struct scanned *s = ctx;
 	int n = probe(s->r, s->p, fd);
 
+	(void)v;
 	(void)path;
 	s->found |= n > 0;
 	return n < 0 ? n : 0;

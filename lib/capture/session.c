@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "bpf/shared/config.h"
+#include "bpf/shared/python.h"
 #include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/life.h"
@@ -43,7 +44,7 @@ struct session {
 	struct {
 		int (*fn)(void *ctx, const struct mp_hdr *rec);
 		void *ctx;
-	} watch[4];
+	} watch[5];
 	int wake_fd;
 	int drop_faults;
 	int blind;
@@ -130,7 +131,7 @@ static int on_record(void *ctx, void *data, size_t size)
 	}
 	if (hdr->type == MP_EV_FAULT && s->drop_faults)
 		return 0;
-	err = write_record(s, hdr);
+	err = hdr->type == MP_RING_CODE ? 0 : write_record(s, hdr);
 	if (!err)
 		err = note(s, hdr);
 	if (err)
@@ -509,6 +510,14 @@ const struct bpf_program *session_program(const struct session *s, const char *n
 	return bpf_object__find_program_by_name(s->skel->obj, name);
 }
 
+int session_set_python(struct session *s, u32 space, const struct mp_python *p)
+{
+	/* A process that has gone, or one too many, has no such frames. */
+	if (!bpf_map_update_elem(bpf_map__fd(s->skel->maps.pythons), &space, p, BPF_ANY))
+		__atomic_fetch_add(&s->skel->bss->mp_pythons, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
 int session_map(const struct session *s, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(s->skel->obj, name);
@@ -727,6 +736,7 @@ static int end_space(struct session *s, u32 space)
 		return 0;
 	err = tell_space(s, space, &loss);
 	bpf_map_delete_elem(fd, &space);
+	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.pythons), &space);
 	spaces_forget(&s->spaces, space);
 	return err;
 }

@@ -11,6 +11,7 @@ struct bank_fds;
 struct bpf_object;
 struct bpf_program;
 struct life;
+struct mp_python;
 struct session;
 
 #define SESSION_RING_MIN 65536u
@@ -70,6 +71,8 @@ u64 session_lost(const struct session *s); /* events */
 u64 session_lost_names(const struct session *s); /* causes that cost no event */
 /* A program that is attached by who asks for it. */
 const struct bpf_program *session_program(const struct session *s, const char *name);
+/* The space runs an interpreter of Python. */
+int session_set_python(struct session *s, u32 space, const struct mp_python *p);
 /* The descriptor of a map, or -errno. */
 int session_map(const struct session *s, const char *name);
 /* Another object, opened and not loaded, is to work on this one's maps but for scratch space. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include "bpf/shared/python.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/namer.h"
 #include "lib/capture/symbolize.h"
@@ -171,7 +172,8 @@ static int add_stack(struct symbolizer *k, const struct mp_hdr *rec)
 	u32 i;
 
 	for (i = 0; i < ev->n && !err; i++)
-		err = add_place(k, rec, pc[i], i > 0);
+		if (!(pc[i] & MP_PYTHON_FRAME)) /* which pycode.c names */
+			err = add_place(k, rec, pc[i], i > 0);
 	/* The word on top of the stack may be the innermost frame's return address. */
 	if (!err && ev->raw >= 8 && pc[ev->n])
 		err = add_place(k, rec, pc[ev->n], 1);

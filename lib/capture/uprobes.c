@@ -369,10 +369,11 @@ struct scanned {
 	int is_new;
 };
 
-static int scan_file(void *ctx, int fd, const char *path)
+static int scan_file(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 {
 	struct scanned *s = ctx;
 
+	(void)v;
 	return probe(s->u, s->p, fd, path, &s->is_new);
 }
 

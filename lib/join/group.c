@@ -38,6 +38,17 @@ int frame_is_plumbing(const struct frame *f)
 	return 0;
 }
 
+/* The code that runs an interpreter's functions tells nothing beside them. */
+int row_passes_over(const struct row *row, const struct frame *f)
+{
+	const char *name = f->module ? strrchr(f->module, '/') : NULL;
+
+	if (frame_is_plumbing(f))
+		return 1;
+	return row->interpreted && !f->runtime && name &&
+	       (!strncmp(name, "/python3", 8) || !strncmp(name, "/libpython3", 11));
+}
+
 int frame_is_made(const struct frame *f)
 {
 	return f->module && !strcmp(f->module, "[jit]");
@@ -47,7 +58,7 @@ u32 row_program_frames(const struct row *row)
 {
 	u32 i = 0;
 
-	while (i < row->nr_frames && frame_is_plumbing(&row->frames[i]))
+	while (i < row->nr_frames && row_passes_over(row, &row->frames[i]))
 		i++;
 	return i < row->nr_frames ? i : 0;
 }
@@ -70,7 +81,7 @@ const struct frame *row_own_frame(const struct row *row)
 	for (i = 0; i < row->nr_frames; i++) {
 		const struct frame *f = &row->frames[i];
 
-		if (!f->inlined && (f->function || f->module) && !frame_is_plumbing(f))
+		if (!f->inlined && (f->function || f->module) && !row_passes_over(row, f))
 			return f;
 	}
 	return NULL;

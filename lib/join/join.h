@@ -110,6 +110,7 @@ struct frame {
 	u64 addr, offset;
 	u32 line;
 	u8 inlined;
+	u8 runtime; /* of an interpreter: addr is a code object's */
 	const char *function, *module, *build_id, *file; /* NULL unknown */
 };
 
@@ -136,6 +137,7 @@ struct row {
 	u32 generations; /* mappings that had this origin */
 	struct frame *frames; /* innermost first */
 	u32 nr_frames;
+	u8 interpreted; /* some of them are an interpreter's */
 	u8 unwound_by, unwound_end; /* enum mp_unwind, mp_stack_end; by 0: not said */
 	struct cost cost[COST_MAX];
 	char id[24];
@@ -296,6 +298,8 @@ const char *row_function(const struct row *row);
 const char *row_unwound_by(const struct row *row);
 const char *row_unwound_end(const struct row *row);
 int frame_is_plumbing(const struct frame *f);
+/* Plumbing, or beside functions of an interpreter the code that runs them. */
+int row_passes_over(const struct row *row, const struct frame *f);
 int frame_is_made(const struct frame *f); /* at run time: its place tells nothing */
 /* The first frame, inlined or not, that is not plumbing; 0 where all are. */
 u32 row_program_frames(const struct row *row);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/join/access.h"
+#include "bpf/shared/python.h"
 #include "lib/join/shape.h"
 
 static u64 *slot_of(u64 *set, size_t cap, u64 id)
@@ -243,14 +244,54 @@ static int by_fp(const struct mp_ev_stack *ev, u32 i)
 	return i < 64 ? ev->by_fp0 >> i & 1 : ev->by_fp1 >> (i - 64) & 1;
 }
 
+/* Does this C code run Python's functions? */
+static int is_eval(const struct replay *p, const struct name_index *ix, u32 space, u64 pc)
+{
+	size_t at = first_symbol(ix, space, pc);
+	const struct mp_ev_symbol *sym;
+	const char *name;
+
+	for (; (sym = symbol_of(ix, at, space, pc)); at++) {
+		name = sym->inlined ? NULL : replay_text(p, sym->function);
+		if (name && !strncmp(name, "_PyEval_EvalFrameDefault", 24))
+			return 1;
+	}
+	return 0;
+}
+
+/* Python's frames from *at on, up to the first that the C code at hand was called for. */
+static void add_python(struct replay *p, const struct name_index *ix, struct row *row,
+		       const struct mp_hdr *stack, u32 *at, int all)
+{
+	const struct mp_ev_stack *ev = trace_body(stack, stack);
+	const u64 *pc = (const u64 *)(ev + 1);
+	int entry = 0;
+	u32 from;
+
+	for (; *at < ev->n && pc[*at] & MP_PYTHON_FRAME && !entry && !p->err; ++*at) {
+		from = row->nr_frames;
+		add_pc(p, ix, row, stack, pc[*at]);
+		for (; from < row->nr_frames; from++) {
+			row->frames[from].runtime = 1;
+			row->frames[from].addr = MP_PYTHON_CODE(pc[*at]);
+		}
+		row->interpreted = 1;
+		entry = !all && pc[*at] & MP_PYTHON_ENTRY;
+	}
+}
+
 static int fill_frames(struct replay *p, const struct name_index *ix, struct row *row)
 {
 	const struct mp_hdr *rec = row->stack ? find_stack(ix, row->stack) : NULL;
 	const struct mp_ev_stack *ev = rec ? trace_body(rec, stack) : NULL;
 	const u64 *pc = ev ? (const u64 *)(ev + 1) : NULL;
-	u32 i, kind;
+	u32 i, kind, python = 0;
 
-	for (i = 0; ev && i < ev->n && !p->err; i++) {
+	while (ev && python < ev->n && !(pc[python] & MP_PYTHON_FRAME))
+		python++;
+	for (i = 0; ev && i < ev->n && !(pc[i] & MP_PYTHON_FRAME) && !p->err; i++) {
+		if (is_eval(p, ix, rec->space, pc[i]))
+			add_python(p, ix, row, rec, &python, 0);
 		/* A forked child shows its parent's stack, named in the parent's space. */
 		kind = add_pc(p, ix, row, rec, pc[i]);
 		if (!i && kind == MP_FRAME_TOP && ev->raw >= 8 && pc[ev->n])
@@ -260,6 +301,9 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 	}
 	if (ev && ev->truncated == MP_STACK_CUT)
 		add_gap(p, row);
+	/* Who runs them is among the callers that could not be found; where all were, nobody does. */
+	if (ev && ev->truncated != MP_STACK_WHOLE)
+		add_python(p, ix, row, rec, &python, 1);
 	if (ev) {
 		row->unwound_by = ev->method;
 		row->unwound_end = ev->truncated;
@@ -279,8 +323,9 @@ static void row_id(struct row *row)
 		struct frame *f = &row->frames[i];
 
 		h = hash_text(h, f->build_id ? f->build_id : f->module);
-		if (f->function && (frame_is_plumbing(f) || frame_is_made(f))) {
+		if (f->function && (frame_is_plumbing(f) || frame_is_made(f) || f->runtime)) {
 			h = hash_text(h, f->function);
+			h = (h ^ (f->runtime ? f->line : 0)) * 0x100000001b3ull;
 			continue;
 		}
 		h = (h ^ f->offset ^ f->inlined) * 0x100000001b3ull;

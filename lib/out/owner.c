@@ -15,7 +15,7 @@ static void where(FILE *f, const struct frame *fr)
 
 void out_owner(FILE *f, const struct row *row, int lines)
 {
-	u32 from = row_program_frames(row), i;
+	u32 from = row_program_frames(row), i, n = 0;
 	char label[FRAME_LABEL];
 
 	int bare = row->called || (row->name && (row->name[0] == '/' || row->name[0] == '['));
@@ -25,8 +25,10 @@ void out_owner(FILE *f, const struct row *row, int lines)
 		text_put(f, row->name);
 		fputs(bare ? "" : "]", f);
 	}
-	for (i = from; !row->name && i < row->nr_frames && i < from + OUT_FRAMES; i++) {
-		fputs(i > from ? " < " : "", f);
+	for (i = from; !row->name && i < row->nr_frames && n < OUT_FRAMES; i++) {
+		if (row->interpreted && row_passes_over(row, &row->frames[i]))
+			continue;
+		fputs(n++ ? " < " : "", f);
 		text_put(f, frame_label(&row->frames[i], label, sizeof(label)));
 		if (lines)
 			where(f, &row->frames[i]);
