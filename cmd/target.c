@@ -238,6 +238,9 @@ int target_check(struct target *t, const char *verb)
 				    (int)leader);
 		}
 		has = snapshot_thread(t->pids[i]);
+		/* One of many that ended this moment is passed over when it is to be followed. */
+		if (has <= 0 && !(t->ways & WAY_PID) && t->nr_pids > 1)
+			continue;
 		if (has < 0)
 			return fail(verb, "no process %d: check the PID with ps", (int)t->pids[i]);
 		if (!has)
