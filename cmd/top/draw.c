@@ -13,6 +13,7 @@
 
 #define CELL	  14 /* a number with its mark */
 #define SPARK	  8
+#define WITH_RATE 100 /* columns of a terminal that has room for it */
 #define OWNER_MIN 24
 #define PLAIN	  0
 #define GREW	  1 /* colour pairs */
@@ -125,7 +126,7 @@ static int draw_contract(struct screen *s)
 
 static int shown_columns(const struct screen *s)
 {
-	int fit = (COLS - SPARK - 2 - OWNER_MIN) / CELL, n = 0;
+	int fit = (COLS - SPARK - 2 - OWNER_MIN) / CELL - (COLS >= WITH_RATE), n = 0;
 
 	while (s->columns[n] >= 0 && n < (fit < 1 ? 1 : fit))
 		n++;
@@ -145,8 +146,13 @@ static void draw_heads(const struct screen *s, int y, int n)
 		x = (i + 1) * CELL - (int)strlen(head) - 1;
 		put(y, x < 0 ? 0 : x, CELL, head);
 	}
-	put(y, n * CELL, SPARK, "TREND");
-	put(y, n * CELL + SPARK + 1, COLS, "OWNER");
+	x = n * CELL;
+	if (COLS >= WITH_RATE) {
+		put(y, x + CELL - 9, CELL, "A SECOND");
+		x += CELL;
+	}
+	put(y, x, SPARK, "TREND");
+	put(y, x + SPARK + 1, COLS, "OWNER");
 	attroff(A_REVERSE);
 }
 
@@ -160,6 +166,42 @@ static int trend(const struct past *p)
 	s64 change = p->n > 1 ? p->value[p->n - 1] - p->value[p->n - 2] : 0;
 
 	return change > 0 ? GREW : change < 0 ? SHRANK : PLAIN;
+}
+
+/* What the sorted column changed by between the latest two pictures, in a second. */
+static void draw_rate(const struct screen *s, int y, int x, const struct past *p)
+{
+	u64 window = s->r->live.window_ns;
+	char cell[64] = "-";
+	double rate;
+
+	if (p->n > 1 && window) {
+		rate = (double)(p->value[p->n - 1] - p->value[p->n - 2]) * 1e9 / (double)window;
+		snprintf(cell, sizeof(cell), "%s%s", rate > 0 ? "+" : "",
+			 out_amount(&s->out, (s64)rate));
+		if (strcmp(cost_columns[s->out.column].unit, "B"))
+			snprintf(cell, sizeof(cell), "%+.0f", rate);
+	}
+	put(y, x + CELL - 1 - (int)strlen(cell), CELL, cell);
+}
+
+/* Of all rows, also of those that a filter hides. */
+static void draw_total(const struct screen *s, int y, int n)
+{
+	char cell[64];
+	int i;
+
+	attron(A_BOLD);
+	for (i = 0; i < n; i++) {
+		const struct cost *c = &s->r->total[s->columns[i]];
+
+		snprintf(cell, sizeof(cell), "%12s%c",
+			 c->known ? out_number(&s->out, s->columns[i], cost_value(c)) : "-",
+			 c->known ? mark_of(c) : ' ');
+		put(y, i * CELL, CELL, cell);
+	}
+	put(y, n * CELL + (COLS >= WITH_RATE ? CELL : 0) + SPARK + 1, COLS, "TOTAL");
+	attroff(A_BOLD);
 }
 
 static void draw_row(struct screen *s, int y, const struct row *row, int n, int many)
@@ -177,6 +219,10 @@ static void draw_row(struct screen *s, int y, const struct row *row, int n, int 
 		put(y, i * CELL, CELL, cell);
 	}
 	history_get(s->history, row, &past);
+	if (COLS >= WITH_RATE) {
+		draw_rate(s, y, x, &past);
+		x += CELL;
+	}
 	history_sparkline(&past, s->utf8, SPARK, cell, sizeof(cell));
 	colour(s, trend(&past), 1);
 	put(y, x, SPARK, cell);
@@ -200,6 +246,11 @@ static void draw_rows(struct screen *s, int y, int height)
 	size_t i;
 
 	draw_heads(s, y++, n);
+	/* Not at the cost of the rows. */
+	if (height > 4) {
+		draw_total(s, y++, n);
+		height--;
+	}
 	s->page = height > 1 ? (size_t)height - 1 : 1;
 	if (s->selected >= s->r->nr_rows)
 		s->selected = s->r->nr_rows ? s->r->nr_rows - 1 : 0;
@@ -242,6 +293,7 @@ static void draw_help(int y, int height)
 		"scroll it\n"
 		"left, right, < >   sort by the column to the left or right; 1 to 9 by its number\n"
 		"s    sort by a column, by its name\n"
+		"c    choose the columns, by their names; remembered, none: the usual ones\n"
 		"v    next view: usual, growth, waste, pressure, numa\n"
 		"g    next grouping: stack, site, function, file, mapping,\n"
 		"     process, node, resource\n"
@@ -260,7 +312,8 @@ static void draw_help(int y, int height)
 
 static void draw_status(const struct screen *s)
 {
-	static const char *const asks[] = {"", "sort by column: ", "filter: ", "mark: "};
+	static const char *const asks[] = {"",
+					   "sort by column: ", "filter: ", "mark: ", "columns: "};
 	char line[2 * TEXT_MAX];
 
 	if (s->prompt)

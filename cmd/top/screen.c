@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd/columns.h"
+#include "cmd/top/remember.h"
 #include "cmd/top/state.h"
 
 /* ---- life ---- */
@@ -34,6 +35,23 @@ static void choose_terminal(struct screen *s)
 	}
 }
 
+/* Those that were chosen, else the usual ones; with the one that is sorted by among them. */
+static void no_view(struct screen *s, int by)
+{
+	int n;
+
+	if (s->chosen[0] < 0) {
+		columns_pick("top", NULL, by, s->columns);
+		return;
+	}
+	memcpy(s->columns, s->chosen, sizeof(s->columns));
+	for (n = 0; s->columns[n] >= 0; n++)
+		if (s->columns[n] == by)
+			return;
+	memmove(s->columns + 1, s->columns, (size_t)(n + 1) * sizeof(*s->columns));
+	s->columns[0] = by;
+}
+
 int screen_open(const struct out_opts *o, int by_given, struct screen **ret_s)
 {
 	struct screen *s = calloc(1, sizeof(*s));
@@ -53,6 +71,12 @@ int screen_open(const struct out_opts *o, int by_given, struct screen **ret_s)
 		s->group++;
 	s->view = -1;
 	s->by_given = by_given;
+	remembered(s->typed, sizeof(s->typed));
+	if (columns_of(s->typed, s->chosen))
+		s->chosen[0] = -1;
+	s->typed[0] = 0;
+	if (s->chosen[0] >= 0)
+		no_view(s, s->out.column);
 	s->terminal = newterm(NULL, stdout, stdin);
 	if (!s->terminal) {
 		history_free(&s->history);
@@ -129,7 +153,7 @@ static void choose_view(struct screen *s)
 		if (!s->by_given)
 			s->out.column = first;
 	} else if (!is_shown(s, s->out.column)) {
-		columns_pick("top", NULL, s->out.column, s->columns);
+		no_view(s, s->out.column);
 	}
 }
 
@@ -205,7 +229,7 @@ static void sorted_by(struct screen *s, int column)
 static void sort_by(struct screen *s, int column)
 {
 	if (s->view < 0 && !is_shown(s, column))
-		columns_pick("top", NULL, column, s->columns);
+		no_view(s, column);
 	sorted_by(s, column);
 }
 
@@ -294,6 +318,24 @@ static void answer_sort(struct screen *s)
 		sort_by(s, c);
 }
 
+static void answer_columns(struct screen *s)
+{
+	int columns[COST_MAX + 2];
+	const char *bad = columns_of(s->typed, columns);
+	int err;
+
+	if (bad) {
+		screen_say(s, "no column '%s': memprov report --columns help lists all", bad);
+		return;
+	}
+	memcpy(s->chosen, columns, sizeof(s->chosen));
+	s->view = -1;
+	no_view(s, s->out.column);
+	err = remember(s->typed);
+	if (err)
+		screen_say(s, "these columns are not remembered: %s", strerror(-err));
+}
+
 static enum screen_event answer(struct screen *s)
 {
 	enum prompt p = s->prompt;
@@ -303,6 +345,10 @@ static enum screen_event answer(struct screen *s)
 		return answer_filter(s);
 	if (p == PROMPT_MARK)
 		return s->typed[0] ? SCREEN_MARK : SCREEN_NOTHING;
+	if (p == PROMPT_COLUMNS) {
+		answer_columns(s);
+		return SCREEN_NOTHING;
+	}
 	answer_sort(s);
 	return SCREEN_NOTHING;
 }
@@ -428,6 +474,9 @@ static int change(struct screen *s, int key)
 	case 'm':
 		ask(s, PROMPT_MARK);
 		break;
+	case 'c':
+		ask(s, PROMPT_COLUMNS);
+		break;
 	case 'f':
 	case '/':
 		ask(s, PROMPT_FILTER);
@@ -453,9 +502,11 @@ static enum screen_event press(struct screen *s, int key)
 	if (key == 'v' && s->r) {
 		s->view = columns_view_name(s->view + 1) ? s->view + 1 : -1;
 		s->by_given = 0;
-		if (s->view < 0)
+		if (s->view < 0) {
 			s->out.column =
 				s->r->total[COST_CHARGED].known ? COST_CHARGED : COST_RESIDENT;
+			no_view(s, s->out.column);
+		}
 		choose_view(s);
 		sort(s);
 		history_add(s->history, s->r, s->out.column, s->out.group);

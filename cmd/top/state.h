@@ -9,7 +9,7 @@
 
 #define TEXT_MAX 256
 
-enum prompt { PROMPT_NONE, PROMPT_SORT, PROMPT_FILTER, PROMPT_MARK };
+enum prompt { PROMPT_NONE, PROMPT_SORT, PROMPT_FILTER, PROMPT_MARK, PROMPT_COLUMNS };
 
 struct screen {
 	void *terminal; /* ncurses' SCREEN */
@@ -18,6 +18,7 @@ struct screen {
 	struct history *history;
 	struct out_opts out;
 	int columns[COST_MAX + 2];
+	int chosen[COST_MAX + 2]; /* instead of the usual columns; -1 first: none are */
 	int view; /* number of a view, -1: the usual columns */
 	int by_given; /* the column is the user's choice, not the view's */
 	int group;

@@ -7,6 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_bpf
+export XDG_CONFIG_HOME=$dir/config
 command -v tmux >/dev/null || skip "SKIPPED, no tmux: the screen of top is not tested"
 cd "$dir" # dumps go here
 
@@ -97,6 +98,22 @@ for size in "80 24" "120 40"; do
 	shows "NODE0"
 	press v
 	shows "view: usual"
+
+	# Columns of one's own, for the next time, too.
+	press c
+	press -l "thp,faults,nosuch"
+	press Enter
+	shows "no column 'nosuch'"
+	[ ! -e "$XDG_CONFIG_HOME/memprov/top-columns" ] || fail "a mistake is remembered"
+	press c
+	press -l "resident,thp"
+	press Enter
+	shows "RESIDENT\*? +THP"
+	[ "$(cat "$XDG_CONFIG_HOME/memprov/top-columns")" = "resident,thp" ] || fail "the columns are not remembered"
+	press c Enter
+	shows "RESIDENT\* +GROWN"
+	[ ! -e "$XDG_CONFIG_HOME/memprov/top-columns" ] || fail "the columns are not forgotten"
+	shows " TOTAL"
 
 	# A filter, and a wrong one.
 	press f
