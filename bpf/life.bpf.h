@@ -223,9 +223,10 @@ static __always_inline void note_reclaimed(struct mm_struct *mm)
 	r->pages++;
 	if (n && n <= RECLAIM_SPACES && r->spaces[n - 1] == space)
 		return;
+	/* So many, and nothing was written: entries went, as swapoff makes them go. */
 	if (n >= RECLAIM_SPACES) {
-		count_loss(MP_LOSS_INFLIGHT, MP_CLASS_PAGE, space);
-		return;
+		n = 0;
+		r->pages = 1;
 	}
 	r->spaces[n] = space;
 	r->n = n + 1;
