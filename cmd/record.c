@@ -40,6 +40,7 @@ struct options {
 	const char *triggers[TRIGGERS_MAX];
 	unsigned int nr_triggers;
 	struct flight *flight;
+	const char *samples;
 };
 
 static volatile sig_atomic_t stop, dump;
@@ -85,6 +86,7 @@ static int parse(struct options *o, int argc, char **argv)
 		{"alloc-symbols", required_argument, NULL, 'S'},
 		{"access", required_argument, NULL, 'C'},
 		{"every", required_argument, NULL, 'E'},
+		{"samples", required_argument, NULL, 'I'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, status;
@@ -160,6 +162,9 @@ static int parse(struct options *o, int argc, char **argv)
 				return misuse("record", "--access %s: not ptwalk or faults",
 					      optarg);
 			o->accessed = !strcmp(optarg, "ptwalk");
+			break;
+		case 'I':
+			o->samples = optarg;
 			break;
 		case 'E':
 			o->every_ns = parse_duration(optarg);
@@ -289,6 +294,9 @@ static void say_result(const struct options *o, const struct recorder *r,
 		     "%llu of %llu programs did not load the adapter (static, set-user-ID or "
 		     "started without LD_PRELOAD): their owners are mappings",
 		     (unsigned long long)silent, (unsigned long long)programs);
+	if (recorder_not_imported(r))
+		fail("record", "--samples %s: not imported: %s", o->samples,
+		     recorder_not_imported(r));
 	if (recorder_unprobed(r))
 		fail("record", "allocations not recorded: %s", recorder_unprobed(r));
 	if (recorder_lost_rings(r))
@@ -448,7 +456,8 @@ static int run(const struct options *o, struct status *s)
 		return failed(o, err, published);
 	if (recorder_status(r))
 		return recorder_status(r);
-	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE || recorder_not_accessed(r))
+	if (recorder_lost(r) || recorder_end(r) == MP_END_SIZE || recorder_not_accessed(r) ||
+	    recorder_not_imported(r))
 		return EXIT_LOSS;
 	return o->strict && recorder_lost_names(r) ? EXIT_LOSS : 0;
 }
@@ -492,6 +501,7 @@ static int record(const struct options *o, struct trace_writer *w)
 		.alloc = o->alloc,
 		.accessed = o->accessed,
 		.every_ns = o->every_ns,
+		.samples = o->samples,
 		.may_be_blind = 1,
 		.duration_ns = o->duration_ns,
 		.stop = &stop,

@@ -21,7 +21,8 @@ static const struct {
 	 "               [--ring SIZE] [--trigger EXPR]...\n"
 	 "               [--user NAME] [--alloc auto|adapter|uprobe|map] [--sample-bytes N]\n"
 	 "               [--min-size N] [--alloc-symbols LIST] [--access faults|ptwalk]\n"
-	 "               [--every DURATION] [--names FILE] [--strict] [--dry-run] [-q] [-v]\n"},
+	 "               [--every DURATION] [--names FILE] [--samples FILE] [--strict] [--dry-run]\n"
+	 "               [-q] [-v]\n"},
 	{"report",
 	 "memprov report [-i FILE | FILE...] [--by|-s COLUMN] [--columns LIST|help]\n"
 	 "               [--view growth|waste|pressure|numa] [--owner auto|alloc|fault]\n"

@@ -15,6 +15,7 @@
 #include "lib/capture/flight.h"
 #include "lib/capture/group.h"
 #include "lib/capture/life.h"
+#include "lib/capture/import.h"
 #include "lib/capture/mark.h"
 #include "lib/capture/pictures.h"
 #include "lib/capture/privilege.h"
@@ -43,6 +44,7 @@ struct recorder {
 	struct pictures *pictures;
 	struct accessed *accessed; /* NULL: accessed bits are left alone */
 	char not_accessed[128]; /* why, when they should not */
+	char not_imported[128]; /* why samples are not there */
 	u64 next_clear_ns;
 	struct selftest test;
 	u64 put_ns; /* time of the latest record put here */
@@ -698,6 +700,19 @@ static int last_look(struct recorder *r)
 	return 0;
 }
 
+/* A file that cannot be read leaves the recording as it is. */
+static int import(struct recorder *r)
+{
+	u64 ended = r->ended_ns ? r->ended_ns : now_ns();
+	int err;
+
+	if (!r->o->samples)
+		return 0;
+	err = import_samples(r->o->samples, session_seq(r->s), r->began_ns, ended, r->w,
+			     r->not_imported, sizeof(r->not_imported));
+	return err == -EFBIG || err == -ENOSPC ? err : 0;
+}
+
 int recorder_finish(struct recorder *r, const char *path)
 {
 	struct mp_ev_end end = {0};
@@ -733,6 +748,8 @@ int recorder_finish(struct recorder *r, const char *path)
 		r->written += !err;
 		return err;
 	}
+	if (!err)
+		err = import(r);
 	if (!err)
 		err = trace_writer_flush(r->w);
 	started = now_ns();
@@ -825,6 +842,11 @@ unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first)
 const char *recorder_not_accessed(const struct recorder *r)
 {
 	return r->not_accessed[0] ? r->not_accessed : NULL;
+}
+
+const char *recorder_not_imported(const struct recorder *r)
+{
+	return r->not_imported[0] ? r->not_imported : NULL;
 }
 
 u64 recorder_clear_ns(const struct recorder *r)

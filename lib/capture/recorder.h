@@ -34,6 +34,7 @@ struct recorder_opts {
 	u64 duration_ns; /* 0: until the targets end */
 	int accessed; /* watch accessed bits: clears them */
 	u64 every_ns; /* clear and read again after this time; 0: once */
+	const char *samples; /* a perf.data file to import at the end; NULL: none */
 	int live; /* pictures when asked for, as cheap as can be: compared with counters only */
 	const volatile sig_atomic_t *stop; /* set by a signal handler */
 	void (*progress)(void *ctx); /* after each process of a picture, once recording; or NULL */
@@ -83,6 +84,8 @@ const char *recorder_unprobed(const struct recorder *r);
 unsigned int recorder_refused(const struct recorder *r, pid_t *ret_first);
 /* Why accessed bits are not watched although they should be; NULL: they are. */
 const char *recorder_not_accessed(const struct recorder *r);
+/* Why its samples are not in the trace; NULL: they are, or none were asked for. */
+const char *recorder_not_imported(const struct recorder *r);
 u64 recorder_clear_ns(const struct recorder *r); /* CPU time of the longest clear of a process */
 u64 recorder_elapsed_ns(const struct recorder *r); /* recorded: without first and last pictures */
 u64 recorder_resident(const struct recorder *r); /* bytes, in the latest picture of all targets */

@@ -448,6 +448,25 @@ static void sample_reserved(struct replay *p, const struct sampled_piece *sample
 	}
 }
 
+u32 charge_owner(struct replay *p, u32 space, u64 addr)
+{
+	struct ledger_interval iv;
+	struct ledger_piece piece = {.state = LEDGER_NEVER};
+	u64 end = addr + 1;
+	u32 mapping, owner;
+
+	if (!ledger_find(p->ledger, space, addr, &iv))
+		return 0;
+	mapping = origin_in(p, iv.origin, space);
+	if (!mapping)
+		return 0;
+	if (!p->r->no_alloc && may_hold_allocs(p->origins[mapping].kind) && p->owner != OWNER_FAULT)
+		ledger_piece(p->ledger, space, addr, iv.end, &piece);
+	owner = piece.state == LEDGER_NEVER ? page_owner(p, space, addr, mapping)
+					    : origin_in(p, piece.origin, space);
+	return owner ? resource_row(p, owner, space, addr, &end) : 0;
+}
+
 void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv)
 {
 	u32 mapping = origin_in(p, iv->origin, space), origin;

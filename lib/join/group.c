@@ -479,6 +479,11 @@ static int by_cost(const void *a, const void *b, void *column)
 
 void join_sort(struct report *r, int column)
 {
+	int sampled = column == COST_SAMPLES || column == COST_LATENCY || column == COST_REMOTE;
+
+	/* Samples that contradict themselves rank nobody. */
+	if (sampled && r->samples.unranked)
+		column = COST_RESIDENT;
 	if (r->nr_rows)
 		qsort_r(r->rows, r->nr_rows, sizeof(*r->rows), by_cost, &column);
 }

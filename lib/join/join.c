@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include "lib/join/access.h"
 #include "lib/join/replay.h"
+#include "lib/join/memsample.h"
 #include "lib/text/text.h"
 
 const struct cost_column cost_columns[COST_MAX] = {
@@ -642,6 +643,8 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return unmap_ends(p, rec);
 	case MP_EV_REMAP:
 		return on_remap(p, rec);
+	case MP_EV_SAMPLE:
+		return memsample_apply(p, rec);
 	case MP_EV_CLEAR:
 		return access_clear(p, rec);
 	case MP_EV_FAULT:

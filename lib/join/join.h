@@ -232,6 +232,13 @@ struct report {
 		u64 took_ns; /* the longest clear */
 		u64 huge; /* bytes of touched by huge entries, of which one bit tells */
 	} access;
+	struct {
+		int on;
+		const char *file;
+		u64 total, placed, lost, throttled; /* placed: of a process that was recorded */
+		int clock; /* the file has the recording's clock */
+		int unranked; /* its halves disagree about who has how many */
+	} samples;
 	int truncated, stable, has_walk;
 	int end; /* enum mp_end, -1: the recording did not end in order */
 	struct {

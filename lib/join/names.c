@@ -7,6 +7,7 @@
 #include <string.h>
 #include "lib/join/access.h"
 #include "bpf/shared/python.h"
+#include "lib/join/memsample.h"
 #include "lib/join/shape.h"
 
 static u64 *slot_of(u64 *set, size_t cap, u64 id)
@@ -595,7 +596,7 @@ int names_attach(struct replay *p, struct report *r)
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
 		access_bound(p, o, row->cost);
-		sample_bound(p, o, row->cost);
+		memsample_bound(p, o, row->cost);
 		bound_losses(p, row, o);
 		after_bound(p, o, row->cost);
 		r->stacks += row->nr_frames != 0;

@@ -8,6 +8,7 @@
 #include "lib/join/access.h"
 #include "lib/join/live.h"
 #include "lib/join/memcg.h"
+#include "lib/join/memsample.h"
 #include "lib/join/shape.h"
 
 static const struct loss_cause causes[MP_LOSS_MAX] = {
@@ -298,6 +299,10 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_CLEAR:
 	case MP_EV_ACCESSED:
 		return access_note(p, rec);
+	case MP_EV_SAMPLE:
+	case MP_EV_SAMPLES:
+		memsample_note(p, rec);
+		break;
 	case MP_EV_WINDOW:
 		*(trace_body(rec, window)->end ? &p->window_end : &p->window_begin) = rec->time_ns;
 		break;

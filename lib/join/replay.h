@@ -28,6 +28,8 @@ struct origin {
 	struct cost cost[COST_MAX];
 	u64 resident_start;
 	u64 unseen; /* bytes whose accessed bits say nothing: they may have been touched */
+	u64 halves[2]; /* its samples in the first and in the second half of all */
+	double weight_squares; /* sum over its samples */
 	u64 late; /* bytes that were cold for as long as they were watched: not for all of the time
 		   */
 	int stirred; /* mapped, unmapped or given back in part while accessed bits were watched */
@@ -258,6 +260,7 @@ struct replay {
 	size_t nr_huge, cap_huge;
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
+	u64 nr_samples, sample_at; /* imported, of processes here; the next one to be applied */
 	u32 accounted; /* up to this walk it is known what may have changed accessed bits */
 	struct shared_page *shared; /* of the final picture: unique counts each once */
 	size_t nr_pfns, cap_pfns;
@@ -413,6 +416,8 @@ void charge_range(struct replay *p, u32 space, const struct ledger_interval *iv,
 		  const struct mp_ev_run *run, u64 start, u64 end, int first, int final);
 /* Who has the page at addr of a mapping, allocations aside. */
 u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping);
+/* Who has the byte at addr now; 0: nobody known. */
+u32 charge_owner(struct replay *p, u32 space, u64 addr);
 /* What is reserved in an interval. */
 void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv);
 int knows_charges(const struct replay *p);

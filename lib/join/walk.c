@@ -6,6 +6,7 @@
 #include <string.h>
 #include "lib/join/access.h"
 #include "lib/join/memcg.h"
+#include "lib/join/memsample.h"
 #include "lib/join/shape.h"
 
 #define PSS_SHIFT 12
@@ -296,6 +297,8 @@ const char *cost_absent(const struct report *r, enum cost_id id)
 	if (id == COST_COLD || id == COST_ACCESS)
 		return r->access.clears ? NULL
 					: "accessed bits were not watched: --access ptwalk does";
+	if (id == COST_SAMPLES || id == COST_LATENCY || id == COST_REMOTE)
+		return r->samples.on ? NULL : "no samples were imported: record --samples does";
 	if (id == COST_TOUCHED && r->access.clears)
 		return NULL;
 	if (r->no_life[id])
@@ -429,6 +432,10 @@ static int has_evidence(struct replay *p, const struct origin *o, int c)
 		return 0;
 	if (c == COST_GROWN)
 		return shows_growth(p, o);
+	if (c == COST_LATENCY || c == COST_REMOTE)
+		return 0;
+	if (c == COST_SAMPLES)
+		return p->r->samples.placed > 0;
 	if (sample_is_site(o) && (cost_columns[c].kind == COST_FLOW || c == COST_COLD))
 		return 0;
 	if (c == COST_COLD || c == COST_ACCESS || (c == COST_TOUCHED && !sees_faults(p, o)))
@@ -588,6 +595,7 @@ void walk_judge(struct replay *p, struct report *r)
 	}
 	total_bounds(p, r);
 	access_totals(p, r);
+	memsample_totals(p, r);
 	class_bounds(r);
 	after_totals(p, r);
 	whole_bytes(&r->total[COST_PSS]);

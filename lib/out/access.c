@@ -40,6 +40,34 @@ void out_access(FILE *f, const struct report *r, const struct out_opts *o)
 	fputc('\n', f);
 }
 
+void out_samples(FILE *f, const struct report *r)
+{
+	u64 all = r->samples.total + r->samples.lost;
+
+	if (!r->samples.on)
+		return;
+	fprintf(f, "  %llu samples of %llu in %s, %.1f%% lost, throttled %llu times%s%s\n",
+		(unsigned long long)r->samples.placed, (unsigned long long)r->samples.total,
+		r->samples.file ? r->samples.file : "?",
+		all ? 100.0 * (double)r->samples.lost / (double)all : 0.0,
+		(unsigned long long)r->samples.throttled,
+		r->samples.clock ? ""
+				 : "\n  of another clock: not all need be of the recorded time",
+		r->samples.unranked ? "\n  the halves of the samples disagree: not ranked by them"
+				    : "");
+}
+
+json_t *out_samples_json(const struct report *r)
+{
+	if (!r->samples.on)
+		return json_null();
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "file", json_text(r->samples.file),
+			 "total", (json_int_t)r->samples.total, "placed",
+			 (json_int_t)r->samples.placed, "lost", (json_int_t)r->samples.lost,
+			 "throttled", (json_int_t)r->samples.throttled, "clock", r->samples.clock,
+			 "ranked", !r->samples.unranked);
+}
+
 json_t *out_access_json(const struct report *r)
 {
 	json_t *why = json_array();

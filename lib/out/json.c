@@ -154,6 +154,7 @@ static json_t *recording(const struct report *r)
 	json_object_set_new(j, "marks", marks);
 	json_object_set_new(j, "access", out_access_json(r));
 	json_object_set_new(j, "trigger", out_cause_json(r));
+	json_object_set_new(j, "samples", out_samples_json(r));
 	json_object_set_new(j, "cgroups", out_cgroups_json(r));
 	json_object_set_new(j, "stacks",
 			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)r->stacks,

@@ -33,6 +33,9 @@ struct out_opts {
 /* What accessed bits say; nothing and null where they were not watched. */
 void out_access(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_access_json(const struct report *r);
+/* The same of imported samples. */
+void out_samples(FILE *f, const struct report *r);
+struct json_t *out_samples_json(const struct report *r);
 void out_cgroup(FILE *f, const struct report *r, const struct out_opts *o);
 struct json_t *out_cgroups_json(const struct report *r);
 /* Why a flight recorder wrote its file: lines of the contract screen, and recording.trigger. */

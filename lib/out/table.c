@@ -292,6 +292,7 @@ static void header(FILE *f, const struct report *r, const struct out_opts *o)
 	law(f, r, o);
 	growth(f, r, o);
 	out_access(f, r, o);
+	out_samples(f, r);
 	if (r->memcg)
 		out_cgroup(f, r, o);
 	live(f, r, o);
