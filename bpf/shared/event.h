@@ -189,6 +189,8 @@ enum mp_doubt {
 	MP_DOUBT_MIGRATION = 16, /* pages moved */
 	MP_DOUBT_GUEST = 32, /* a virtual machine, whose accesses leave no bit */
 	MP_DOUBT_OTHER = 64, /* somebody else reads and clears them */
+	MP_DOUBT_GAP =
+		256, /* pages were touched between being read and cleared, in a later cycle */
 	MP_DOUBT_UNKNOWN = 128, /* the recording ended before it was known */
 };
 

@@ -95,14 +95,14 @@ const char *pictures_frames(const struct pictures *p, u64 *ret_vmemmap, u64 *ret
 
 /* ---- one ---- */
 
-static u64 seq_of(void *s)
+static u64 seq_of(void *ctx)
 {
-	return session_seq(s);
+	return session_seq(((struct pictures *)ctx)->o.s);
 }
 
-static u64 map_ops_of(void *s, u32 space)
+static u64 map_ops_of(void *ctx, u32 space)
 {
-	return session_map_ops(s, space);
+	return session_map_ops(((struct pictures *)ctx)->o.s, space);
 }
 
 static struct shot *shot_of(struct pictures *p, u32 space)
@@ -135,14 +135,16 @@ pid_t pictures_not_cleared(const struct pictures *p)
 	return p->not_cleared;
 }
 
-/* Behind the picture that shows the pages it concerns. One that is not cleared is not watched. */
-static int clear(struct pictures *p, struct shot *s, pid_t pid)
+/* Right behind the walk that shows the pages it concerns: what is touched between the two is not
+ * seen. A space that is not cleared is not watched. */
+static int clear(void *ctx, pid_t pid, u32 space)
 {
+	struct pictures *p = ctx;
+	struct shot *s = shot_of(p, space);
 	int err;
 
-	memset(&s->clear, 0, sizeof(s->clear));
-	if (!p->clear)
-		return 0;
+	if (!s)
+		return -ENOMEM;
 	s->clear.hdr.seq = session_seq(p->o.s);
 	s->clear.ev.walk = p->round;
 	err = accessed_clear(p->o.accessed, pid, &s->clear.ev);
@@ -170,13 +172,15 @@ static int take(void *ctx, pid_t pid, u32 space)
 		.charged = group_pages(p->o.group),
 		.by_counters = p->o.live,
 		.accessed = p->o.accessed != NULL,
-		.ctx = p->o.s,
+		.walked = p->clear ? clear : NULL,
+		.ctx = p,
 	};
 	struct snapshot *shot;
 	int err;
 
 	if (!s)
 		return -ENOMEM;
+	memset(&s->clear, 0, sizeof(s->clear));
 	err = snapshot_take(&env, pid, space, p->round, &shot);
 	if (err == -ESRCH || err == -ENOENT)
 		return 0; /* it went while we looked */
@@ -189,9 +193,6 @@ static int take(void *ctx, pid_t pid, u32 space)
 		return err;
 	snapshot_free(&s->shot);
 	s->shot = shot;
-	err = clear(p, s, pid);
-	if (err)
-		return err;
 	p->handed += snapshot_handed(shot);
 	p->resident += snapshot_resident(shot);
 	p->cost_ns += snapshot_cost_ns(shot);

@@ -212,6 +212,8 @@ static int take(struct picture *p, pid_t pid, pid_t tid)
 		err = put_check(p, tid, 0);
 	if (!err)
 		err = walk_pages(&pages, pid, tid, &mark.stable);
+	if (!err && p->env->walked)
+		err = p->env->walked(p->env->ctx, pid, p->space);
 	for (at = 0; !err && at < pages.len;) {
 		struct mp_hdr hdr;
 

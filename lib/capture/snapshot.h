@@ -21,6 +21,7 @@ struct snapshot_env {
 	int by_counters; /* compare with the counters of status: smaps_rollup walks every page again
 			  */
 	int accessed; /* with the walker: say which pages were accessed */
+	int (*walked)(void *ctx, pid_t pid, u32 space); /* right after the pages were, or NULL */
 	u64 (*map_ops)(void *ctx, u32 space); /* mapping calls of a space so far */
 	void *ctx;
 };

@@ -27,6 +27,8 @@ struct block {
 
 struct access_space {
 	u32 cycles; /* CLEARs */
+	u32 cleared; /* the walk before the latest */
+	u32 walk; /* the one at hand */
 	int read; /* a picture came behind one */
 	u64 first_seq; /* of the first of them */
 	int late; /* that was not before the recorded time */
@@ -119,7 +121,12 @@ int access_note(struct replay *p, const struct mp_hdr *rec)
 	const struct mp_ev_clear *c = trace_body(rec, clear);
 
 	if (rec->type == MP_EV_CLEAR) {
-		p->r->access.clears++;
+		/* What is touched between being read and cleared is lost, but for the first time.
+		 */
+		if (p->r->access.clears++ && c->walk != p->first_clear)
+			p->r->access.doubts |= MP_DOUBT_GAP;
+		else
+			p->first_clear = c->walk;
 		p->r->access.doubts |= c->doubts;
 		if (c->took > p->r->access.took_ns)
 			p->r->access.took_ns = c->took;
@@ -168,14 +175,17 @@ static void unmet(struct access_space *a, u16 *state)
 	*state &= (u16)~MET;
 }
 
-void access_walk(struct replay *p, u32 space)
+void access_walk(struct replay *p, u32 space, u32 walk)
 {
 	struct access_space *a = find(p, space);
 
-	if (a)
-		each_page(a, unmet);
+	if (!a)
+		return;
+	a->walk = walk;
+	each_page(a, unmet);
 }
 
+/* Bits of a walk that a CLEAR came behind are of the time before. */
 static void show(u16 *state, u32 flags, int sure)
 {
 	u16 s = *state & (u16) ~(NEW | NOW);
@@ -197,6 +207,7 @@ int access_run(struct replay *p, u32 space, const struct mp_ev_run *run)
 	u64 page = run->start / MP_PAGE_SIZE;
 	int sure = !(run->flags & (MP_PAGE_RACING | MP_PAGE_MIGRATING)) &&
 		   !racing(p, space, run->start, run->start + run->pages * MP_PAGE_SIZE);
+	int after = !a || !a->cleared || a->walk != a->cleared;
 	u32 i;
 
 	if (!p->r->access.clears || !(run->flags & MP_PAGE_RESIDENT))
@@ -206,7 +217,7 @@ int access_run(struct replay *p, u32 space, const struct mp_ev_run *run)
 
 		if (!state)
 			return -ENOMEM;
-		show(state, run->flags, sure);
+		show(state, run->flags & (after ? ~0u : ~(u32)MP_PAGE_YOUNG), sure);
 	}
 	return 0;
 }
@@ -225,15 +236,17 @@ static void unseen(struct replay *p, u32 space, u64 addr)
 }
 
 /* What was watched and is not there any more went unannounced. */
-void access_walk_end(struct replay *p, u32 space)
+void access_walk_end(struct replay *p, u32 space, u32 walk)
 {
 	struct access_space *a = find(p, space);
 	size_t i;
 	u32 k;
 
-	if (a)
-		a->read |= a->cycles != 0;
-	for (i = 0; a && i < a->n; i++)
+	/* The CLEAR comes before the end of the walk that it is behind. */
+	if (!a || !a->cycles || a->cleared == walk)
+		return;
+	a->read = 1;
+	for (i = 0; i < a->n; i++)
 		for (k = 0; k < BLOCK; k++) {
 			u16 *state = &a->blocks[i]->state[k];
 
@@ -260,6 +273,8 @@ int access_clear(struct replay *p, const struct mp_hdr *rec)
 {
 	struct access_space *a = get(p, rec->space);
 
+	if (a)
+		a->cleared = trace_body(rec, clear)->walk;
 	if (!a)
 		return space_get(p, rec->space) ? -ENOMEM : 0;
 	if (!a->cycles++) {

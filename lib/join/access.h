@@ -26,9 +26,9 @@ int access_watches(struct replay *p, u32 space);
 int access_known(struct replay *p, u32 space);
 
 /* A picture begins; shows pages, before they are charged; has ended. */
-void access_walk(struct replay *p, u32 space);
+void access_walk(struct replay *p, u32 space, u32 walk);
 int access_run(struct replay *p, u32 space, const struct mp_ev_run *run);
-void access_walk_end(struct replay *p, u32 space);
+void access_walk_end(struct replay *p, u32 space, u32 walk);
 int access_clear(struct replay *p, const struct mp_hdr *rec);
 /* Bytes [from, to) of the run that was just shown. */
 void access_charge(struct replay *p, const struct access_lot *lot, u64 from, u64 to);

@@ -399,7 +399,7 @@ static int run(struct replay *p, size_t n, u64 seq)
 			break;
 		if (rec->type == MP_EV_WALK && !w->end) {
 			current = w->id;
-			access_walk(p, rec->space);
+			access_walk(p, rec->space, w->id);
 			err = shape_walk(p, i);
 			if (!err)
 				err = find_races(p, i);

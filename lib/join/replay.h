@@ -261,6 +261,7 @@ struct replay {
 	struct chunk *chunks; /* of the walk being read */
 	u32 nr_chunks;
 	u64 nr_samples, sample_at; /* imported, of processes here; the next one to be applied */
+	u32 first_clear; /* the walk before the first CLEAR of accessed bits */
 	u32 accounted; /* up to this walk it is known what may have changed accessed bits */
 	struct shared_page *shared; /* of the final picture: unique counts each once */
 	size_t nr_pfns, cap_pfns;

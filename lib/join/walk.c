@@ -257,7 +257,7 @@ int walk_finish(struct replay *p, const struct mp_hdr *rec, int final)
 	int err = repair(p, space);
 	struct space_state *s = space_get(p, space);
 
-	access_walk_end(p, space);
+	access_walk_end(p, space, trace_body(rec, walk)->id);
 	if (err || !final)
 		return err;
 	if (s && !s->pictured) {

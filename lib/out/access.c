@@ -15,6 +15,7 @@ static const struct {
 	{MP_DOUBT_MIGRATION, "migration", "pages were moved"},
 	{MP_DOUBT_GUEST, "guest", "a virtual machine's accesses leave no bit"},
 	{MP_DOUBT_OTHER, "other", "somebody else clears accessed bits"},
+	{MP_DOUBT_GAP, "gap", "what was touched between being read and cleared is not seen"},
 	{MP_DOUBT_UNKNOWN, "unknown", "the recording did not end in order"},
 };
 #define NR_DOUBTS (sizeof(doubts) / sizeof(doubts[0]))

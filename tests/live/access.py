@@ -37,8 +37,9 @@ def main():
     print("doubts:", ", ".join(doubts) or "none")
     wrong = not truths or bool(args.doubt and args.doubt not in doubts)
     certain = not doubts and not args.inferred
-    # These may take a bit away; a reclaim asked for in another group does not.
-    lossy = [d for d in doubts if d != "damon" and d != args.doubt]
+    # These may take a bit away; a reclaim asked for in another group does not, and the workload
+    # stands still while its bits are cleared.
+    lossy = [d for d in doubts if d not in ("damon", "gap", args.doubt)]
     for truth in truths:
         rows = [r for r in report["rows"] if belongs(r, truth)]
         for column in ("touched", "cold"):

@@ -371,9 +371,11 @@ static int cycles_give_an_average(void)
 	SHOW({0, 8, YOUNG}, {8, 56, 0});
 	SHOW({0, 8, YOUNG}, {8, 56, 0});
 	CHECK(!finish(0));
-	CHECK(is(COST_TOUCHED, 24, 24, 24, 24));
-	CHECK(is(COST_COLD, 40, 40, 40, 40));
-	CHECK(cost(ORIGIN_SHMEM, 0, COST_ACCESS).exact == (16 + 16 + 8) * (s64)PG / 3);
+	/* Between the picture and the clear of the second more may have been. */
+	CHECK(r->access.doubts == MP_DOUBT_GAP);
+	CHECK(is(COST_TOUCHED, 24, 0, 24, 64));
+	CHECK(is(COST_COLD, 40, 0, 0, 40));
+	CHECK(cost(ORIGIN_SHMEM, 0, COST_ACCESS).inferred == (16 + 16 + 8) * (s64)PG / 3);
 	return 1;
 }
 
@@ -385,8 +387,8 @@ static int a_later_cycle_watches_more(void)
 	SHOW({0, 64, 0}, {64, 32, YOUNG}, {96, 32, 0});
 	CHECK(!finish(0));
 	/* In the first cycle 64 pages came, nobody knows how. */
-	CHECK(is(COST_TOUCHED, 32, 32, 32, 64));
-	CHECK(is(COST_COLD, 96, 64, 64, 96));
+	CHECK(is(COST_TOUCHED, 32, 0, 32, 128));
+	CHECK(is(COST_COLD, 96, 0, 0, 96));
 	return 1;
 }
 
