@@ -28,7 +28,7 @@ struct import {
 	u64 seq;
 	struct trace_writer *w;
 	u64 began_ns, ended_ns;
-	struct mp_ev_samples sum;
+	struct mp_ev_memsamples sum;
 };
 
 /* ---- the child ---- */
@@ -80,7 +80,7 @@ static int put(struct import *im, u16 type, const void *body, size_t len)
 /* Of a clock that is not ours nobody knows whether it was in the recorded time. */
 static int put_sample(struct import *im, const struct perf_sample *s, int ours)
 {
-	const struct mp_ev_sample ev = {
+	const struct mp_ev_memsample ev = {
 		.addr = s->addr,
 		.ip = s->ip,
 		.weight = s->weight,
@@ -96,7 +96,7 @@ static int put_sample(struct import *im, const struct perf_sample *s, int ours)
 		im->sum.left_out++;
 		return 0;
 	}
-	return put(im, MP_EV_SAMPLE, &ev, sizeof(ev));
+	return put(im, MP_EV_MEMSAMPLE, &ev, sizeof(ev));
 }
 
 /* The clock is known at the end only: a first reading says it, the second has the samples. */
@@ -183,5 +183,5 @@ int import_samples(const char *path, u64 seq, u64 began_ns, u64 ended_ns, struct
 	}
 	close(file);
 	im.sum.file = name > 0 ? (u32)name : 0;
-	return err ? err : put(&im, MP_EV_SAMPLES, &im.sum, sizeof(im.sum));
+	return err ? err : put(&im, MP_EV_MEMSAMPLES, &im.sum, sizeof(im.sum));
 }

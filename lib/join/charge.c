@@ -448,7 +448,7 @@ static void sample_reserved(struct replay *p, const struct sampled_piece *sample
 	}
 }
 
-u32 charge_owner(struct replay *p, u32 space, u64 addr)
+u32 byte_owner(struct replay *p, u32 space, u64 addr)
 {
 	struct ledger_interval iv;
 	struct ledger_piece piece = {.state = LEDGER_NEVER};

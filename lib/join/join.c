@@ -643,7 +643,7 @@ int join_apply(struct replay *p, const struct mp_hdr *rec, u32 final_walk)
 		return unmap_ends(p, rec);
 	case MP_EV_REMAP:
 		return on_remap(p, rec);
-	case MP_EV_SAMPLE:
+	case MP_EV_MEMSAMPLE:
 		return memsample_apply(p, rec);
 	case MP_EV_CLEAR:
 		return access_clear(p, rec);

@@ -34,9 +34,9 @@ static struct space_state *space_of(struct replay *p, u32 pid)
 
 void memsample_note(struct replay *p, const struct mp_hdr *rec)
 {
-	const struct mp_ev_samples *all = trace_body(rec, samples);
+	const struct mp_ev_memsamples *all = trace_body(rec, memsamples);
 
-	if (rec->type == MP_EV_SAMPLE) {
+	if (rec->type == MP_EV_MEMSAMPLE) {
 		p->nr_samples++;
 		return;
 	}
@@ -48,7 +48,7 @@ void memsample_note(struct replay *p, const struct mp_hdr *rec)
 	p->r->samples.clock = all->clock == 1;
 }
 
-static int is_remote(const struct mp_ev_sample *s)
+static int is_remote(const struct mp_ev_memsample *s)
 {
 	return s->has & HAS_DATA_SRC &&
 	       (s->data_src & REMOTE_BIT || s->data_src >> LVL_SHIFT & LVL_BITS & LVL_REMOTE);
@@ -56,14 +56,14 @@ static int is_remote(const struct mp_ev_sample *s)
 
 int memsample_apply(struct replay *p, const struct mp_hdr *rec)
 {
-	const struct mp_ev_sample *ev = trace_body(rec, sample);
+	const struct mp_ev_memsample *ev = trace_body(rec, memsample);
 	struct space_state *s = space_of(p, ev->pid);
 	u32 owner, second = p->sample_at++ * 2 >= p->nr_samples;
 	struct origin *o;
 
 	if (!s)
 		return 0;
-	owner = charge_owner(p, s->id, ev->addr);
+	owner = byte_owner(p, s->id, ev->addr);
 	if (!owner)
 		owner = origin_get(p, ORIGIN_UNATTRIBUTED, s->id, 0, 0, "not mapped at the end");
 	if (!owner)

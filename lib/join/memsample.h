@@ -5,7 +5,7 @@
 
 #include "lib/join/replay.h"
 
-/* SAMPLE and SAMPLES, before anything is applied. */
+/* MEMSAMPLE and MEMSAMPLES, before anything is applied. */
 void memsample_note(struct replay *p, const struct mp_hdr *rec);
 /* One more, at the end: its owner is who has the address then. */
 int memsample_apply(struct replay *p, const struct mp_hdr *rec);

@@ -393,8 +393,8 @@ static int lost_faults(struct replay *p, const struct space_state *s)
 	return s != NULL;
 }
 
-/* Pages that the kernel filled have no fault, and a mapping that was lost from birth to end may have
- * been of any size: nothing short of the address space bounds what was touched of it. */
+/* Pages that the kernel filled have no fault, and a mapping that was lost from birth to end may
+ * have been of any size: nothing short of the address space bounds what was touched of it. */
 #define ADDRESS_SPACE (1ll << 47)
 
 /* After a loss of calls each doubtful byte of the space may be this row's, after a loss of faults

@@ -299,8 +299,8 @@ static int note(struct replay *p, const struct mp_hdr *rec)
 	case MP_EV_CLEAR:
 	case MP_EV_ACCESSED:
 		return access_note(p, rec);
-	case MP_EV_SAMPLE:
-	case MP_EV_SAMPLES:
+	case MP_EV_MEMSAMPLE:
+	case MP_EV_MEMSAMPLES:
 		memsample_note(p, rec);
 		break;
 	case MP_EV_WINDOW:

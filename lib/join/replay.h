@@ -418,7 +418,7 @@ void charge_range(struct replay *p, u32 space, const struct ledger_interval *iv,
 /* Who has the page at addr of a mapping, allocations aside. */
 u32 page_owner(struct replay *p, u32 space, u64 addr, u32 mapping);
 /* Who has the byte at addr now; 0: nobody known. */
-u32 charge_owner(struct replay *p, u32 space, u64 addr);
+u32 byte_owner(struct replay *p, u32 space, u64 addr);
 /* What is reserved in an interval. */
 void charge_reserved(struct replay *p, u32 space, const struct ledger_interval *iv);
 int knows_charges(const struct replay *p);

@@ -287,7 +287,7 @@ static struct report *estimate(int drift)
 {
 	const struct mp_ev_space space = {.tgid = 7, .cause = MP_SPACE_ATTACH};
 	struct mp_ev_map m = {.seq_entry = 1};
-	struct mp_ev_samples all = {.total = SAMPLES};
+	struct mp_ev_memsamples all = {.total = SAMPLES};
 	struct mp_ev_walk w = {.id = 1};
 	struct report *r = NULL;
 	u32 i;
@@ -314,14 +314,14 @@ static struct report *estimate(int drift)
 	put(4, MP_EV_WALK, 1, &w, sizeof(w));
 	for (i = 0; i < SAMPLES; i++) {
 		const u32 other = rng(100) >= (drift && i >= SAMPLES / 2 ? 0 : SHARE);
-		const struct mp_ev_sample s = {.addr = BASE + other * 64 * PG + rng(32 * PG),
-					       .weight = rng(201),
-					       .pid = 7,
-					       .has = 3};
+		const struct mp_ev_memsample s = {.addr = BASE + other * 64 * PG + rng(32 * PG),
+						  .weight = rng(201),
+						  .pid = 7,
+						  .has = 3};
 
-		put(5, MP_EV_SAMPLE, 0, &s, sizeof(s));
+		put(5, MP_EV_MEMSAMPLE, 0, &s, sizeof(s));
 	}
-	put(5, MP_EV_SAMPLES, 0, &all, sizeof(all));
+	put(5, MP_EV_MEMSAMPLES, 0, &all, sizeof(all));
 	if (replay_step(p, ~0ull) || replay_report(p, &r))
 		abort();
 	return r;
