@@ -15,12 +15,14 @@ struct {
 	__type(value, u8);
 } known_stacks SEC(".maps");
 
-#define USER_CS 0x33 /* 64-bit code */
+#define USER_CS	  0x33 /* 64-bit code */
+
+#define COPY_ROOM 16384u /* for registers and a copy, a power of two */
 
 struct stack_buf {
 	struct mp_hdr hdr;
 	struct mp_ev_stack ev;
-	u64 frames[MP_STACK_DEPTH + 1];
+	u64 frames[MP_STACK_DEPTH + COPY_ROOM / 8];
 };
 
 struct {
@@ -110,10 +112,93 @@ static __always_inline u64 stack_top(struct walk *w, struct memo *m, u64 sp)
 	return search_ranges(w->whose >> 32, top) < MP_MAX_RANGES ? top : 0;
 }
 
+/* ---- what tables do not lead through is copied, to be unwound when they are there ---- */
+
+u64 mp_copies_since = 0;
+u32 mp_copies = 0, mp_copies_sent = 0; /* since then */
+
+/* Tables end where they have no rule that we can follow, and what frame pointers say of code whose
+ * table is still being built is worth little. */
+static __always_inline int wants_copy(struct stack_buf *buf, struct walk *w, struct thread *t)
+{
+	if (buf->ev.truncated == MP_STACK_CUT && w->rule.cfa != MP_CFA_NONE)
+		return 1;
+	return buf->ev.method & MP_UNWIND_FP && !knows_code(t->space, t->code);
+}
+
+/* The target pays for the copy and the trace keeps it. */
+static __always_inline int may_copy(u32 space)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (now - mp_copies_since > 1000000000ull) {
+		mp_copies_since = now;
+		mp_copies = mp_copies_sent = 0;
+	}
+	if (__sync_fetch_and_add(&mp_copies, 1) < MP_COPIES_A_SECOND)
+		return 1;
+	count_loss(MP_LOSS_COPIES, MP_CLASS_MAX, space);
+	return 0;
+}
+
+/* Bytes that lie behind the n frames now: as much of the stack as is in memory. */
+__noinline u32 copy_stack(struct stack_buf *buf, u32 n)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	u64 sp = regs->sp;
+	u32 len = MP_PAGE_SIZE - (sp & (MP_PAGE_SIZE - 1));
+	u64 *to;
+
+	if (!buf || n > MP_STACK_DEPTH || sp & 7)
+		return 0;
+	to = buf->frames + n;
+	bpf_probe_read_kernel(to, MP_COPY_REGS, regs);
+	to += MP_COPY_REGS / 8;
+	if (!bpf_probe_read_user(to, MP_COPY_STACK, (void *)sp))
+		return MP_COPY_REGS + MP_COPY_STACK;
+	if (!bpf_probe_read_user(to, (len & (MP_PAGE_SIZE - 1)) + MP_PAGE_SIZE, (void *)sp))
+		return MP_COPY_REGS + (len & (MP_PAGE_SIZE - 1)) + MP_PAGE_SIZE;
+	if (len == MP_PAGE_SIZE || bpf_probe_read_user(to, len & (MP_PAGE_SIZE - 1), (void *)sp))
+		return 0;
+	return MP_COPY_REGS + len;
+}
+
+#define SAVED_REGS 6 /* those that a function keeps for its caller come first: r15 to rbx */
+
+/* Two stacks are the same when all of the copy is but for the registers in which a function keeps
+ * what is its own. */
+__noinline u64 hash_copy(struct stack_buf *buf, u32 n, u32 raw, u64 hash)
+{
+	u64 *from;
+	u32 i;
+
+	if (!buf)
+		return 0;
+	from = buf->frames + (n & MP_STACK_DEPTH);
+	for (i = 0; i < SAVED_REGS; i++)
+		hash = mix(hash, from[i]);
+	for (i = MP_COPY_REGS / 8; i < (MP_COPY_REGS + MP_COPY_STACK) / 8 && i < raw / 8; i++)
+		hash = mix(hash, from[i]);
+	return hash;
+}
+
+/* The id of the stack with its copy; 0: one more cannot be sent. */
+static __always_inline u64 copied_id(struct stack_buf *buf, u32 n, u32 raw, u64 id, u32 space)
+{
+	id = hash_copy(buf, n, raw, id);
+	if (id && bpf_map_lookup_elem(&known_stacks, &id))
+		return id;
+	if (id && __sync_fetch_and_add(&mp_copies_sent, 1) < MP_SENT_A_SECOND)
+		return id;
+	count_loss(MP_LOSS_COPIES, MP_CLASS_MAX, space);
+	return 0;
+}
+
 static __always_inline int send_stack(struct stack_buf *buf, u32 space, u64 id, u32 n, u32 raw,
 				      int topology)
 {
-	u32 size = sizeof(buf->hdr) + sizeof(buf->ev) + n * 8 + raw;
+	/* Masked: the verifier must see that it is in the buffer. */
+	u32 size = sizeof(buf->hdr) + sizeof(buf->ev) + n * 8 + (raw & (COPY_ROOM - 1));
 	u8 one = 1;
 
 	fill_hdr(&buf->hdr, MP_EV_STACK, size, space);
@@ -204,8 +289,8 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack_buf *buf;
-	u64 id, top = 0;
-	u32 zero = 0, slot, n;
+	u64 id, copied, top = 0;
+	u32 zero = 0, slot, n, raw = 0;
 	struct python_walk *py;
 	struct walk *w;
 	struct memo *m;
@@ -247,9 +332,19 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		n = append_python(buf, py, n);
 	if (n > MP_STACK_DEPTH)
 		return 0;
+	if (wants_copy(buf, w, t)) {
+		spoil_memo(m);
+		raw = may_copy(t->space) ? copy_stack(buf, n) : 0;
+	}
 	id = mix(0x6d656d70726f76ull, t->space ^ (u64)buf->ev.method << 32 ^
 					      (u64)buf->ev.truncated << 40 ^ (u64)t->code << 44);
-	id = mix(hash_frames(buf, n, id), top);
+	id = hash_frames(buf, n, id);
+	copied = raw ? copied_id(buf, n, raw, id, t->space) : 0;
+	if (copied)
+		top = 0;
+	else
+		raw = 0;
+	id = copied ? copied : mix(id, top);
 	if (!id)
 		id = 1;
 	if (t->known[id % MP_KNOWN_STACKS] == id) {
@@ -257,10 +352,11 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 		return id;
 	}
 	if (!bpf_map_lookup_elem(&known_stacks, &id)) {
-		buf->frames[n] = top;
+		if (top)
+			buf->frames[n] = top;
 		if (py)
 			send_codes(py);
-		if (!send_stack(buf, t->space, id, n, top ? 8 : 0, topology))
+		if (!send_stack(buf, t->space, id, n, top ? 8 : raw, topology))
 			return 0;
 	}
 	t->known[id % MP_KNOWN_STACKS] = id;

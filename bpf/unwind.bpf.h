@@ -107,13 +107,27 @@ struct {
 /* Here and below a function that is not static is one the verifier checks by itself, once: inlined,
  * each depth of stack would be a path of its own through all that follows. */
 
-/* The child executes what its parent does, until user space has looked. */
+/* Has all code of the space its table, or none? code: how often it has changed. */
+static __always_inline int knows_code(u32 space, u32 code)
+{
+	struct mp_span *at = bpf_map_lookup_elem(&spans, &space);
+
+	return at && at->code == code;
+}
+
+/* The child executes what its parent does, until user space has looked. Its own code has not
+ * changed yet. */
 static __always_inline void share_ranges(u32 parent, u32 child)
 {
 	struct mp_span *at = bpf_map_lookup_elem(&spans, &parent);
+	struct mp_space_loss *s = bpf_map_lookup_elem(&space_loss, &parent);
+	struct mp_span copy;
 
-	if (at)
-		bpf_map_update_elem(&spans, &child, at, BPF_ANY);
+	if (!at || !s)
+		return;
+	copy = *at;
+	copy.code = copy.code == (u32)s->code ? 0 : MP_CODE_UNKNOWN;
+	bpf_map_update_elem(&spans, &child, &copy, BPF_ANY);
 }
 
 /* ---- user memory ---- */

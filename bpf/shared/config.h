@@ -13,6 +13,8 @@
 #define MP_MAX_STACKS	     65536
 #define MP_FILTER_WORDS	     1024u
 #define MP_KNOWN_STACKS	     4
+#define MP_COPIES_A_SECOND   16384u /* of stacks, to be compared with those already sent */
+#define MP_SENT_A_SECOND     1024u
 #define MP_MAX_RESOURCES     16384
 
 /* In a value of the targets map: the process shares a space it did not bring. */

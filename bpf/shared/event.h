@@ -81,6 +81,7 @@ enum mp_unwind {
 	MP_UNWIND_TABLE = 2,
 	MP_UNWIND_MIXED = 3, /* tables, and where there were none frame pointers or the code */
 	MP_UNWIND_KERNEL = 4, /* the kernel's own walk, by frame pointers */
+	MP_UNWIND_COPY = 5, /* afterwards, from a copy of the stack */
 };
 enum mp_stack_end {
 	MP_STACK_WHOLE =
@@ -213,7 +214,11 @@ enum mp_cgroup_flags {
 enum mp_stat_unit { MP_UNIT_NUMBER = 0, MP_UNIT_BYTES = 1, MP_UNIT_US = 2 };
 enum mp_stat_state { MP_STAT_VALUE = 0, MP_STAT_UNLIMITED = 1 };
 
-#define MP_STACK_DEPTH	 127
+#define MP_STACK_DEPTH 127
+/* A copy behind the frames of a STACK: the registers as ptrace(2) has them in the first 21 words of
+ * struct user_regs_struct, then the stack from the stack pointer up. */
+#define MP_COPY_REGS	 168u
+#define MP_COPY_STACK	 8192u
 #define MP_STRING_MAX	 4096
 #define MP_PAGE_SIZE	 4096ull
 #define MP_RESOURCE_NAME 124 /* bytes of a resource's name and the zero behind it */

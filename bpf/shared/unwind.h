@@ -56,7 +56,10 @@ struct mp_range {
 /* The ranges of a space, sorted. */
 struct mp_span {
 	u32 first, nr;
+	u32 code; /* how often its code had changed when they were looked at: mp_space_loss.code */
+	u32 reserved;
 };
+#define MP_CODE_UNKNOWN 0xffffffffu /* some tables are still being built */
 
 #define MP_MAX_RANGES 32768u
 #define MP_MAX_BANKS  256u

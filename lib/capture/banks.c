@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "bpf/shared/config.h"
 #include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
 
@@ -156,7 +157,7 @@ static int find_room(struct banks *b, size_t nr, struct mp_span *ret)
 		run = b->units[i] == UNIT_FREE ? run + 1 : 0;
 		if (run < want)
 			continue;
-		*ret = (struct mp_span){(i + 1 - want) * UNIT, (u32)nr};
+		*ret = (struct mp_span){.first = (i + 1 - want) * UNIT, .nr = (u32)nr};
 		return 0;
 	}
 	return -ENOSPC;
@@ -169,13 +170,21 @@ void banks_withdraw(struct banks *b, u32 space, struct mp_span *at)
 	*at = (struct mp_span){0};
 }
 
-int banks_publish(struct banks *b, u32 space, const struct mp_range *r, size_t nr,
+u32 banks_code(const struct banks *b, u32 space)
+{
+	struct mp_space_loss loss;
+
+	return bpf_map_lookup_elem(b->fd.losses, &space, &loss) ? 0 : (u32)loss.code;
+}
+
+int banks_publish(struct banks *b, u32 space, const struct mp_range *r, size_t nr, u32 code,
 		  struct mp_span *at)
 {
 	struct mp_span to;
 	int err = nr ? find_room(b, nr, &to) : -ENODATA;
 
 	if (!err) {
+		to.code = code;
 		memcpy(&b->ranges[to.first], r, nr * sizeof(*r));
 		if (bpf_map_update_elem(b->fd.spans, &space, &to, BPF_ANY))
 			err = errno == E2BIG ? -ENOSPC : -errno;

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "lib/capture/clock.h"
-#include "lib/capture/jail.h"
+#include "lib/capture/inmate.h"
 #include "lib/capture/namer.h"
 #include "lib/text/text.h"
 
@@ -37,33 +30,11 @@ struct namer {
 	const int *fds;
 	size_t nr_fds;
 	u64 deadline_ms;
-	pid_t child;
-	int pipe;
+	struct inmate child;
+	size_t at; /* where it begins */
 	u8 payload[MAX_PAYLOAD];
 	char text[MAX_PAYLOAD + 3 * NAMER_MAX_INLINE];
 };
-
-static u64 now_ms(void)
-{
-	return now_ns() / 1000000;
-}
-
-static int write_full(int fd, const void *buf, size_t len)
-{
-	const u8 *p = buf;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EPIPE;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
 
 static u8 *put_text(u8 *p, u16 *ret_len, const char *s)
 {
@@ -76,8 +47,10 @@ static u8 *put_text(u8 *p, u16 *ret_len, const char *s)
 
 /* The child. Sends each answer before it looks at the next spot: the parent knows by that which
  * file was being read when the answers stop. */
-static int answer(struct namer *k, size_t at, int out)
+static int answer(void *ctx, int out)
 {
+	struct namer *k = ctx;
+	size_t at = k->at;
 	static struct sym_frame f[NAMER_MAX_INLINE];
 	int i, n;
 
@@ -101,82 +74,18 @@ static int answer(struct namer *k, size_t at, int out)
 			p = q;
 		}
 		head.size = (u32)(p - k->payload);
-		if (write_full(out, &head, sizeof(head)) || write_full(out, k->payload, head.size))
+		if (inmate_write(out, &head, sizeof(head)) ||
+		    inmate_write(out, k->payload, head.size))
 			return 1;
 	}
 	return 0;
 }
 
-static void child(struct namer *k, size_t at, int out)
-{
-	int *keep = malloc((k->nr_fds + 1) * sizeof(*keep));
-	struct sigaction sa = {.sa_handler = SIG_IGN};
-
-	/* Ctrl-C is the recorder's to act on. */
-	sigaction(SIGINT, &sa, NULL);
-	sa.sa_handler = SIG_DFL;
-	sigaction(SIGTERM, &sa, NULL);
-	prctl(PR_SET_NAME, "memprov-names");
-	if (!keep)
-		_exit(1);
-	memcpy(keep, k->fds, k->nr_fds * sizeof(*keep));
-	keep[k->nr_fds] = out;
-	if (jail_enter(keep, k->nr_fds + 1))
-		_exit(1);
-	_exit(answer(k, at, out));
-}
-
-static int child_start(struct namer *k, size_t at)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC))
-		return -errno;
-	k->child = fork();
-	if (k->child == 0)
-		child(k, at, fds[1]);
-	close(fds[1]);
-	k->pipe = fds[0];
-	if (k->child < 0) {
-		close(fds[0]);
-		return -EAGAIN;
-	}
-	return 0;
-}
-
-static void child_end(struct namer *k)
-{
-	close(k->pipe);
-	kill(k->child, SIGKILL);
-	while (waitpid(k->child, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 static int read_full(struct namer *k, void *buf, size_t len)
 {
-	u64 until = now_ms() + SPOT_MS, now;
-	u8 *p = buf;
+	u64 until = now_ms() + SPOT_MS;
 
-	if (until > k->deadline_ms)
-		until = k->deadline_ms;
-	while (len) {
-		struct pollfd pfd = {.fd = k->pipe, .events = POLLIN};
-		ssize_t n;
-
-		now = now_ms();
-		if (now >= until)
-			return -ETIMEDOUT;
-		if (poll(&pfd, 1, (int)(until - now)) <= 0)
-			continue; /* a signal, or the time is up */
-		n = read(k->pipe, p, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EPIPE;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return inmate_read(&k->child, buf, len, until < k->deadline_ms ? until : k->deadline_ms);
 }
 
 static const char *get_text(char **out, const u8 *p, size_t len)
@@ -277,10 +186,11 @@ static int name_from(struct namer *k, const u8 *readable, name_fn fn, void *ctx)
 	size_t at = 0;
 
 	while (at < k->nr && !err && children++ < MAX_CHILDREN && now_ms() < k->deadline_ms) {
-		if (child_start(k, at))
+		k->at = at;
+		if (inmate_start(&k->child, "memprov-names", k->fds, k->nr_fds, answer, k))
 			break;
 		at = run_child(k, at, fn, ctx, readable, &err);
-		child_end(k);
+		inmate_end(&k->child);
 		if (at == k->nr || err)
 			break;
 		if (!sym_has_file(k->files, k->spots[at].file))

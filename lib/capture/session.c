@@ -534,6 +534,7 @@ struct bank_fds session_banks(struct session *s)
 		.ranges = bpf_map__fd(s->skel->maps.ranges),
 		.spans = bpf_map__fd(s->skel->maps.spans),
 		.banks = bpf_map__fd(s->skel->maps.banks),
+		.losses = bpf_map__fd(s->skel->maps.space_loss),
 		.generation = &s->skel->bss->mp_unwind_generation,
 	};
 }

@@ -7,8 +7,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include "bpf/shared/python.h"
+#include "lib/capture/changes.h"
+#include "lib/capture/copies.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/namer.h"
+#include "lib/capture/seen.h"
 #include "lib/capture/symbolize.h"
 
 struct place {
@@ -23,17 +26,10 @@ struct space {
 	u32 id, pid;
 	u32 members, ended; /* ended: runs since the last one left */
 	u32 walk, walk_before; /* its latest two pictures */
-	struct change *changes;
-	u32 nr_changes;
+	struct changes changes;
 	int root, has_root;
 	int jit, has_jit; /* perf-PID.map */
 	struct sym_space *sym;
-};
-
-/* Code of a file was mapped: what was there before is called otherwise. */
-struct change {
-	u64 start, end, seq;
-	int seen; /* a picture has said what it is */
 };
 
 /* An executable mapping, as a picture has it. */
@@ -44,12 +40,6 @@ struct code {
 	const char *path;
 };
 
-struct seen {
-	u64 key; /* 0: empty */
-	u32 walk; /* a mapping's latest picture, a space's number, a place's 1; 0: new */
-	u32 space; /* it is forgotten with */
-};
-
 struct symbolizer {
 	struct place *places; /* of the stacks since the last run */
 	size_t nr, cap;
@@ -57,8 +47,8 @@ struct symbolizer {
 	size_t nr_spaces;
 	struct code *code; /* since the last run */
 	size_t nr_code, cap_code;
-	struct seen *seen; /* open addressing */
-	size_t nr_seen, cap_seen;
+	struct seen_set seen;
+	struct copies copies; /* of the stacks since the last run */
 	struct modules mods;
 	struct sym_files *files;
 	const struct place **first; /* of each spot asked for */
@@ -66,87 +56,35 @@ struct symbolizer {
 	struct trace_writer *w;
 };
 
-static u64 mix(u64 h, u64 v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ (h >> 29);
-}
-
-static struct seen *slot_of(struct seen *set, size_t cap, u64 key)
-{
-	size_t i = key & (cap - 1);
-
-	while (set[i].key && set[i].key != key)
-		i = (i + 1) & (cap - 1);
-	return &set[i];
-}
-
-static int grow_seen(struct symbolizer *k)
-{
-	size_t cap = k->cap_seen ? k->cap_seen * 2 : 4096, i;
-	struct seen *set = calloc(cap, sizeof(*set));
-
-	if (!set)
-		return -ENOMEM;
-	for (i = 0; i < k->cap_seen; i++)
-		if (k->seen[i].key)
-			*slot_of(set, cap, k->seen[i].key) = k->seen[i];
-	free(k->seen);
-	k->seen = set;
-	k->cap_seen = cap;
-	return 0;
-}
-
 /* What is remembered, by kind: keys of two kinds, or of two spaces, must not be equal by their
- * making. 0 is no key. A collision of 64 bits costs a name. */
+ * making. A collision of 64 bits costs a name. What is noted: a mapping's latest picture, a space's
+ * number, a place's 1. */
 enum { KEY_PC = 1, KEY_RETURN, KEY_NAMED, KEY_VMA, KEY_SPACE };
-
-static u64 key_of(u32 kind, u32 space, u64 v)
-{
-	u64 key = mix(mix(mix(0, kind), space), v);
-
-	return key + !key;
-}
-
-/* NULL: no memory. */
-static struct seen *look_up(struct symbolizer *k, u32 space, u64 key)
-{
-	struct seen *s;
-
-	if (k->nr_seen * 2 >= k->cap_seen && grow_seen(k))
-		return NULL;
-	s = slot_of(k->seen, k->cap_seen, key);
-	k->nr_seen += !s->key;
-	s->key = key;
-	s->space = space;
-	return s;
-}
 
 /* 1: for the first time, 0: again, or -ENOMEM. */
 static int first_time(struct symbolizer *k, u32 space, u64 key)
 {
-	struct seen *s = look_up(k, space, key);
-	int first = s && !s->walk;
+	struct seen *s = seen_get(&k->seen, space, key);
+	int first = s && !s->note;
 
 	if (s)
-		s->walk = 1;
+		s->note = 1;
 	return s ? first : -ENOMEM;
 }
 
 static struct space *space_of(struct symbolizer *k, u32 id)
 {
-	const struct seen *s =
-		k->cap_seen ? slot_of(k->seen, k->cap_seen, key_of(KEY_SPACE, id, 0)) : NULL;
+	const struct seen *s = seen_find(&k->seen, seen_key(KEY_SPACE, id, 0));
 
-	return s && s->walk ? &k->spaces[s->walk - 1] : NULL;
+	return s && s->note ? &k->spaces[s->note - 1] : NULL;
 }
 
 static int add_place(struct symbolizer *k, const struct mp_hdr *rec, u64 addr, u8 is_return)
 {
 	const struct space *s = space_of(k, rec->space);
-	u64 what = mix(addr, s ? s->nr_changes : 0);
+	u64 what = seen_mix(addr, s ? s->changes.nr : 0);
 	int first = first_time(k, rec->space,
-			       key_of(is_return ? KEY_RETURN : KEY_PC, rec->space, what));
+			       seen_key(is_return ? KEY_RETURN : KEY_PC, rec->space, what));
 
 	if (first <= 0)
 		return first;
@@ -175,20 +113,20 @@ static int add_stack(struct symbolizer *k, const struct mp_hdr *rec)
 		if (!(pc[i] & MP_PYTHON_FRAME)) /* which pycode.c names */
 			err = add_place(k, rec, pc[i], i > 0);
 	/* The word on top of the stack may be the innermost frame's return address. */
-	if (!err && ev->raw >= 8 && pc[ev->n])
+	if (!err && ev->raw == 8 && pc[ev->n])
 		err = add_place(k, rec, pc[ev->n], 1);
-	return err;
+	return err || !copy_is(ev) ? err : copies_add(&k->copies, rec);
 }
 
 static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 {
-	struct seen *seen = look_up(k, rec->space, key_of(KEY_SPACE, rec->space, 0));
+	struct seen *seen = seen_get(&k->seen, rec->space, seen_key(KEY_SPACE, rec->space, 0));
 	struct space *s;
 
 	if (!seen)
 		return -ENOMEM;
-	if (seen->walk) {
-		k->spaces[seen->walk - 1].members++;
+	if (seen->note) {
+		k->spaces[seen->note - 1].members++;
 		return 0;
 	}
 	s = realloc(k->spaces, (k->nr_spaces + 1) * sizeof(*s));
@@ -196,7 +134,7 @@ static int add_space(struct symbolizer *k, const struct mp_hdr *rec)
 		return -ENOMEM;
 	k->spaces = s;
 	s += k->nr_spaces++;
-	seen->walk = (u32)k->nr_spaces;
+	seen->note = (u32)k->nr_spaces;
 	memset(s, 0, sizeof(*s));
 	s->id = rec->space;
 	s->pid = trace_body(rec, space)->tgid;
@@ -236,41 +174,9 @@ static int add_vma(struct symbolizer *k, const struct mp_hdr *rec, const char *p
 
 static int add_change(struct symbolizer *k, const struct mp_hdr *rec)
 {
-	const struct mp_ev_map *m = trace_body(rec, map);
 	struct space *s = space_of(k, rec->space);
-	struct change *more;
 
-	if (!s || m->kind != MP_MAP_MMAP || !(m->prot & PROT_EXEC) || m->flags & MAP_ANONYMOUS)
-		return 0;
-	more = realloc(s->changes, (s->nr_changes + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	s->changes = more;
-	more[s->nr_changes++] = (struct change){.start = m->start, .end = m->end, .seq = rec->seq};
-	return 0;
-}
-
-/* The latest change of what lies at addr, NULL: none was seen. */
-static const struct change *last_change(const struct space *s, u64 addr)
-{
-	const struct change *last = NULL;
-	u32 i;
-
-	for (i = 0; i < s->nr_changes; i++)
-		if (addr >= s->changes[i].start && addr < s->changes[i].end &&
-		    (!last || s->changes[i].seq > last->seq))
-			last = &s->changes[i];
-	return last;
-}
-
-static void see_changes(struct space *s, const struct code *c)
-{
-	u32 i;
-
-	for (i = 0; i < s->nr_changes; i++)
-		s->changes[i].seen |= s->changes[i].seq <= c->seq &&
-				      s->changes[i].start < c->ev.end &&
-				      c->ev.start < s->changes[i].end;
+	return s ? changes_add(&s->changes, rec) : 0;
 }
 
 static int by_place(const void *a, const void *b)
@@ -314,8 +220,9 @@ static void allow_files(void)
  * between is not known. */
 static int is_mapped(struct symbolizer *k, struct space *s, const struct mp_ev_vma *v)
 {
-	u64 what = mix(mix(mix(mix(v->start, v->end), v->pgoff), v->ino), v->name);
-	struct seen *seen = look_up(k, s->id, key_of(KEY_VMA, s->id, what));
+	u64 what =
+		seen_mix(seen_mix(seen_mix(seen_mix(v->start, v->end), v->pgoff), v->ino), v->name);
+	struct seen *seen = seen_get(&k->seen, s->id, seen_key(KEY_VMA, s->id, what));
 	int mapped;
 
 	if (!seen)
@@ -324,8 +231,8 @@ static int is_mapped(struct symbolizer *k, struct space *s, const struct mp_ev_v
 		s->walk_before = s->walk;
 		s->walk = v->walk;
 	}
-	mapped = seen->walk && seen->walk == s->walk_before;
-	seen->walk = v->walk;
+	mapped = seen->note && seen->note == s->walk_before;
+	seen->note = v->walk;
 	return mapped;
 }
 
@@ -366,7 +273,7 @@ static int map_all(struct symbolizer *k)
 		if (!s || s->id != c->space)
 			s = space_of(k, c->space);
 		if (s)
-			see_changes(s, c);
+			changes_see(&s->changes, c->seq, &c->ev);
 		mapped = s ? is_mapped(k, s, &c->ev) : 1;
 		err = mapped < 0 ? mapped : mapped ? 0 : map_one(k, s, c);
 	}
@@ -418,17 +325,77 @@ static int write_spot(void *ctx, size_t i, const struct sym_frame *frames, int n
 	return err;
 }
 
-static int write_unnamed(struct symbolizer *k, u64 count)
+static int write_loss(struct symbolizer *k, u32 cause, u64 count)
 {
 	struct {
 		struct mp_hdr hdr;
 		struct mp_ev_loss ev;
 	} rec = {
 		.hdr = {.type = MP_EV_LOSS, .size = sizeof(rec)},
-		.ev = {.count = count, .cause = MP_LOSS_NAMES, .cls = MP_CLASS_MAX},
+		.ev = {.count = count, .cause = cause, .cls = MP_CLASS_MAX},
 	};
 
-	return trace_write(k->w, &rec.hdr);
+	return count ? trace_write(k->w, &rec.hdr) : 0;
+}
+
+/* The frames of a copied stack take the place of those that were found without the copy, when they
+ * lead further. Where other code was mapped since, its tables have led astray. */
+static int put_frames(void *ctx, const struct mp_hdr *old, const u64 *pc, u32 n, u32 end)
+{
+	struct {
+		struct mp_hdr hdr;
+		struct mp_ev_stack ev;
+		u64 pc[MP_STACK_DEPTH];
+	} rec = {.hdr = *old, .ev = *trace_body(old, stack)};
+	struct symbolizer *k = ctx;
+	const struct space *s = space_of(k, old->space);
+	const u64 *had = (const u64 *)(trace_body(old, stack) + 1);
+	const struct change *last;
+	u32 i, found;
+	int err = 0;
+
+	for (i = 0; i < n; i++) {
+		last = s ? changes_last(&s->changes, pc[i]) : NULL;
+		if (last && last->seq > old->seq) {
+			n = i + 1;
+			end = MP_STACK_CUT;
+		}
+		rec.pc[i] = pc[i];
+	}
+	found = n;
+	/* Python's frames lie behind the others. */
+	for (i = 0; i < rec.ev.n && n < MP_STACK_DEPTH; i++)
+		if (had[i] & MP_PYTHON_FRAME)
+			rec.pc[n++] = had[i];
+	if (end == MP_STACK_CUT && n <= rec.ev.n)
+		return 0;
+	rec.ev.n = (u16)n;
+	rec.ev.raw = 0;
+	rec.ev.method = MP_UNWIND_COPY;
+	rec.ev.truncated = (u8)end;
+	rec.ev.by_fp0 = rec.ev.by_fp1 = 0;
+	rec.hdr.size = (u16)(sizeof(rec.hdr) + sizeof(rec.ev) + n * sizeof(u64));
+	err = trace_write(k->w, &rec.hdr);
+	for (i = 0; i < found && !err; i++)
+		err = add_place(k, old, pc[i], i > 0);
+	return err;
+}
+
+static int unwind_copies(struct symbolizer *k)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < k->copies.nr; i++) {
+		const struct space *s = space_of(k, k->copies.items[i].rec->space);
+
+		k->copies.items[i].space = s ? s->sym : NULL;
+	}
+	err = copies_unwind(&k->copies, k->mods.fds, k->mods.nr_fds, put_frames, k);
+	if (!err)
+		err = write_loss(k, MP_LOSS_COPIES, k->copies.left_out);
+	copies_clear(&k->copies);
+	return err;
 }
 
 /* Each place once, and only where something is mapped. */
@@ -440,7 +407,7 @@ static void locate_all(struct symbolizer *k)
 	for (i = 0; i < k->nr; i++) {
 		struct place *at = &k->places[i];
 		struct space *s = space_of(k, at->space);
-		const struct change *last = s ? last_change(s, at->addr) : NULL;
+		const struct change *last = s ? changes_last(&s->changes, at->addr) : NULL;
 
 		/* Other code then, or which is not known: nobody's name is given. */
 		if (last && (!last->seen || at->seq < last->seq))
@@ -450,7 +417,7 @@ static void locate_all(struct symbolizer *k)
 			continue;
 		/* A pc and a return address may be the same number. */
 		if (first_time(k, at->space,
-			       key_of(KEY_NAMED, at->space, mix(at->addr, at->seq))) <= 0)
+			       seen_key(KEY_NAMED, at->space, seen_mix(at->addr, at->seq))) <= 0)
 			continue;
 		k->places[nr++] = *at;
 	}
@@ -500,8 +467,8 @@ static int resolve_all(struct symbolizer *k)
 	free(spots);
 	free(k->first);
 	k->first = NULL;
-	if (!err && k->unnamed)
-		err = write_unnamed(k, k->unnamed);
+	if (!err)
+		err = write_loss(k, MP_LOSS_NAMES, k->unnamed);
 	return err;
 }
 
@@ -511,12 +478,17 @@ static int is_over(const struct space *s)
 	return !s || s->ended > 1;
 }
 
+static int is_kept(void *ctx, u32 space)
+{
+	return !is_over(space_of(ctx, space));
+}
+
 /* A recording goes on while processes come and go: once half of them are over, all that is
  * remembered of those is forgotten. */
 static int forget_ended(struct symbolizer *k)
 {
-	size_t i, n = 0, cap = k->cap_seen;
-	struct seen *set;
+	size_t i, n = 0;
+	int err;
 
 	for (i = 0; i < k->nr_spaces; i++) {
 		k->spaces[i].ended += !k->spaces[i].members;
@@ -524,25 +496,17 @@ static int forget_ended(struct symbolizer *k)
 	}
 	if (n < 64 || n * 2 < k->nr_spaces)
 		return 0;
-	set = calloc(cap, sizeof(*set));
-	if (!set)
-		return -ENOMEM;
-	k->nr_seen = 0;
-	for (i = 0; i < cap; i++)
-		if (k->seen[i].key && !is_over(space_of(k, k->seen[i].space))) {
-			*slot_of(set, cap, k->seen[i].key) = k->seen[i];
-			k->nr_seen++;
-		}
-	free(k->seen);
-	k->seen = set;
+	err = seen_keep(&k->seen, is_kept, k);
+	if (err)
+		return err;
 	for (i = n = 0; i < k->nr_spaces; i++) {
 		if (is_over(&k->spaces[i])) {
-			free(k->spaces[i].changes);
+			changes_release(&k->spaces[i].changes);
 			sym_space_free(&k->spaces[i].sym);
 			continue;
 		}
 		k->spaces[n++] = k->spaces[i];
-		slot_of(set, cap, key_of(KEY_SPACE, k->spaces[i].id, 0))->walk = (u32)n;
+		seen_find(&k->seen, seen_key(KEY_SPACE, k->spaces[i].id, 0))->note = (u32)n;
 	}
 	k->nr_spaces = n;
 	return 0;
@@ -554,6 +518,8 @@ int symbolizer_run(struct symbolizer *k, struct trace_writer *w, u64 *ret_unname
 
 	k->w = w;
 	k->unnamed = 0;
+	if (!err)
+		err = unwind_copies(k);
 	if (!err)
 		err = resolve_all(k);
 	k->nr = 0;
@@ -581,7 +547,7 @@ void symbolizer_free(struct symbolizer **kp)
 	if (!k)
 		return;
 	for (i = 0; i < k->nr_spaces; i++) {
-		free(k->spaces[i].changes);
+		changes_release(&k->spaces[i].changes);
 		sym_space_free(&k->spaces[i].sym);
 	}
 	sym_files_free(&k->files);
@@ -589,7 +555,8 @@ void symbolizer_free(struct symbolizer **kp)
 	free(k->spaces);
 	free(k->places);
 	free(k->code);
-	free(k->seen);
+	seen_release(&k->seen);
+	copies_clear(&k->copies);
 	free(k);
 	*kp = NULL;
 }

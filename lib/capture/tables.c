@@ -2,14 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include "lib/capture/jail.h"
+#include "lib/capture/inmate.h"
 #include "lib/capture/tables.h"
 
 #define FILE_MS	   10000 /* for one file */
@@ -23,46 +19,21 @@ struct head {
 struct tables {
 	int *fds;
 	size_t nr, at; /* the next to come */
-	pid_t child; /* 0: none */
-	int pipe;
+	struct inmate child;
 	u64 until_ms;
 	struct head head;
 	size_t len; /* read of head and cells */
 	u64 *cells;
 };
 
-static u64 now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000 + (u64)ts.tv_nsec / 1000000;
-}
-
-static int write_full(int fd, const void *buf, size_t len)
-{
-	const u8 *p = buf;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EPIPE;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static size_t cells_of(const struct head *h)
 {
 	return (size_t)h->nr_rules * MP_RULE_CELLS + h->nr_rows;
 }
 
-static int answer(struct tables *t, int out)
+static int answer(void *ctx, int out)
 {
+	struct tables *t = ctx;
 	int err = 0;
 
 	for (; t->at < t->nr && !err; t->at++) {
@@ -72,63 +43,24 @@ static int answer(struct tables *t, int out)
 		h.has_table = !unwind_table_read(t->fds[t->at], &table);
 		h.nr_rules = table.nr_rules;
 		h.nr_rows = table.nr_rows;
-		err = write_full(out, &h, sizeof(h));
+		err = inmate_write(out, &h, sizeof(h));
 		if (!err && h.has_table)
-			err = write_full(out, table.cells, cells_of(&h) * sizeof(u64));
+			err = inmate_write(out, table.cells, cells_of(&h) * sizeof(u64));
 		unwind_table_release(&table);
 	}
 	return err;
 }
 
-static void child(struct tables *t, int out)
-{
-	int *keep = malloc((t->nr + 1) * sizeof(*keep));
-	struct sigaction sa = {.sa_handler = SIG_IGN};
-
-	sigaction(SIGINT, &sa, NULL);
-	sa.sa_handler = SIG_DFL;
-	sigaction(SIGTERM, &sa, NULL);
-	prctl(PR_SET_NAME, "memprov-tables");
-	if (!keep)
-		_exit(1);
-	memcpy(keep, t->fds, t->nr * sizeof(*keep));
-	keep[t->nr] = out;
-	if (jail_enter(keep, t->nr + 1))
-		_exit(1);
-	_exit(answer(t, out) != 0);
-}
-
 static int start_child(struct tables *t)
 {
-	int fds[2];
+	int err = inmate_start(&t->child, "memprov-tables", t->fds, t->nr, answer, t);
 
-	if (pipe2(fds, O_CLOEXEC))
-		return -errno;
-	t->child = fork();
-	if (!t->child)
-		child(t, fds[1]);
-	close(fds[1]);
-	if (t->child < 0) {
-		close(fds[0]);
-		t->child = 0;
-		return -EAGAIN;
-	}
-	t->pipe = fds[0];
+	if (err)
+		return err;
 	t->until_ms = now_ms() + FILE_MS;
-	fcntl(t->pipe, F_SETPIPE_SZ, PIPE_BYTES);
-	fcntl(t->pipe, F_SETFL, O_NONBLOCK);
+	fcntl(t->child.pipe, F_SETPIPE_SZ, PIPE_BYTES);
+	fcntl(t->child.pipe, F_SETFL, O_NONBLOCK);
 	return 0;
-}
-
-static void end_child(struct tables *t)
-{
-	if (!t->child)
-		return;
-	close(t->pipe);
-	kill(t->child, SIGKILL);
-	while (waitpid(t->child, NULL, 0) < 0 && errno == EINTR)
-		;
-	t->child = 0;
 }
 
 int tables_start(const int *fds, size_t nr, struct tables **ret_t)
@@ -178,7 +110,7 @@ static int read_some(struct tables *t)
 				return -ENOMEM;
 			to = (u8 *)t->cells - sizeof(t->head);
 		}
-		n = read(t->pipe, to + t->len, want - t->len);
+		n = read(t->child.pipe, to + t->len, want - t->len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -212,7 +144,7 @@ int tables_read(struct tables *t, table_fn fn, void *ctx)
 			return 1;
 		if (n < 0) {
 			/* The file is to blame; the others are read by another child. */
-			end_child(t);
+			inmate_end(&t->child);
 			t->head.has_table = 0;
 			err = give(t, fn, ctx);
 			if (!err && t->at < t->nr)
@@ -226,14 +158,14 @@ int tables_read(struct tables *t, table_fn fn, void *ctx)
 
 int tables_fd(const struct tables *t)
 {
-	return t->child ? t->pipe : -1;
+	return t->child.pid ? t->child.pipe : -1;
 }
 
 void tables_free(struct tables **t)
 {
 	if (!*t)
 		return;
-	end_child(*t);
+	inmate_end(&(*t)->child);
 	free((*t)->cells);
 	free((*t)->fds);
 	free(*t);

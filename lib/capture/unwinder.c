@@ -44,6 +44,7 @@ struct uspace {
 	u8 to_scan, to_publish;
 	u64 next_scan_ns;
 	u32 scans; /* since it was quiet */
+	u32 changes; /* of its code, when it was scanned */
 	struct code *code;
 	size_t nr, cap;
 	struct mp_span at;
@@ -311,6 +312,7 @@ static int scan(struct unwinder *u, struct uspace *s)
 	if (!f)
 		return 0;
 	s->nr = 0;
+	s->changes = banks_code(u->banks, (u32)(s - u->spaces));
 	while (!err && fgets(line, sizeof(line), f))
 		err = scan_line(u, s, tid, line);
 	fclose(f);
@@ -327,6 +329,7 @@ static int scan(struct unwinder *u, struct uspace *s)
 static int publish(struct unwinder *u, struct uspace *s, u32 id)
 {
 	struct mp_range *r = malloc((s->nr + 1) * sizeof(*r));
+	u32 changes = s->changes;
 	size_t i, nr = 0;
 	int err;
 
@@ -336,6 +339,8 @@ static int publish(struct unwinder *u, struct uspace *s, u32 id)
 		const struct code *c = &s->code[i];
 		const struct umodule *m = &u->modules[c->module];
 
+		if (m->state == WAITS || m->state == IS_BUILT)
+			changes = MP_CODE_UNKNOWN;
 		if (m->state != HAS_TABLE)
 			continue;
 		r[nr++] = (struct mp_range){
@@ -349,7 +354,7 @@ static int publish(struct unwinder *u, struct uspace *s, u32 id)
 		};
 	}
 	s->to_publish = 0;
-	err = banks_publish(u->banks, id, r, nr, &s->at);
+	err = banks_publish(u->banks, id, r, nr, changes, &s->at);
 	free(r);
 	if (err == -ENOSPC)
 		u->left_out++;
@@ -383,6 +388,8 @@ static int inherit(struct unwinder *u, u32 id, const struct mp_ev_space *ev)
 		err = add_code(s, &parent->code[i]);
 	s->to_publish = 1;
 	s->to_scan = parent->to_scan;
+	if (parent->to_scan)
+		s->changes = MP_CODE_UNKNOWN;
 	return err;
 }
 

@@ -107,6 +107,7 @@ const char *row_unwound_by(const struct row *row)
 		[MP_UNWIND_TABLE] = "tables",
 		[MP_UNWIND_MIXED] = "tables and frame pointers",
 		[MP_UNWIND_KERNEL] = "kernel",
+		[MP_UNWIND_COPY] = "copied stack",
 	};
 
 	return row->unwound_by < sizeof(names) / sizeof(names[0]) ? names[row->unwound_by] : NULL;
@@ -277,6 +278,9 @@ static void merge(struct row *into, struct row *from)
 	if (into->host != from->host)
 		into->host = NULL;
 	into->since += from->since;
+	/* Of stacks that are alike but for how they were unwound the last resort is named. */
+	if (from->unwound_by > into->unwound_by)
+		into->unwound_by = from->unwound_by;
 	if (into->ino != from->ino || into->dev != from->dev)
 		into->ino = into->dev = 0;
 	if (!same_process(into, from))

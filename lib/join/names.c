@@ -35,12 +35,18 @@ static int grow_stacks(struct replay *p)
 	return 0;
 }
 
+/* Frames found afterwards, from the copy that came with a stack. */
+static int is_second(const struct mp_hdr *rec)
+{
+	return rec->type == MP_EV_STACK && trace_body(rec, stack)->method == MP_UNWIND_COPY;
+}
+
 /* The recorder forgets what it has sent: a stack may come any number of times. Ids are hashes. */
 int names_keep(struct replay *p, const struct mp_hdr *rec)
 {
 	u64 id = rec->type == MP_EV_STACK ? trace_body(rec, stack)->id : 0, *at;
 
-	if (id) {
+	if (id && !is_second(rec)) {
 		if (p->nr_stacks * 2 >= p->cap_stacks && grow_stacks(p))
 			return -ENOMEM;
 		at = slot_of(p->stacks, p->cap_stacks, id);
@@ -62,7 +68,9 @@ static int by_stack(const void *a, const void *b)
 	const struct mp_hdr *x = *(const struct mp_hdr *const *)a;
 	const struct mp_hdr *y = *(const struct mp_hdr *const *)b;
 
-	return cmp_u64(trace_body(x, stack)->id, trace_body(y, stack)->id);
+	if (trace_body(x, stack)->id != trace_body(y, stack)->id)
+		return cmp_u64(trace_body(x, stack)->id, trace_body(y, stack)->id);
+	return is_second(y) - is_second(x);
 }
 
 static int by_addr(const void *a, const void *b)
@@ -112,22 +120,21 @@ void names_release(struct replay *p)
 	memset(&p->names, 0, sizeof(p->names));
 }
 
+/* The first of this id: that with the better frames. */
 static const struct mp_hdr *find_stack(const struct name_index *ix, u64 id)
 {
 	size_t lo = 0, hi = ix->nr_stacks;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		u64 at = trace_body(ix->stacks[mid], stack)->id;
 
-		if (at == id)
-			return ix->stacks[mid];
-		if (at < id)
+		if (trace_body(ix->stacks[mid], stack)->id < id)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return NULL;
+	return lo < ix->nr_stacks && trace_body(ix->stacks[lo], stack)->id == id ? ix->stacks[lo]
+										 : NULL;
 }
 
 static size_t first_symbol(const struct name_index *ix, u32 space, u64 addr)
@@ -295,7 +302,7 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 			add_python(p, ix, row, rec, &python, 0);
 		/* A forked child shows its parent's stack, named in the parent's space. */
 		kind = add_pc(p, ix, row, rec, pc[i]);
-		if (!i && kind == MP_FRAME_TOP && ev->raw >= 8 && pc[ev->n])
+		if (!i && kind == MP_FRAME_TOP && ev->raw == 8 && pc[ev->n])
 			kind = add_pc(p, ix, row, rec, pc[ev->n]);
 		if (by_fp(ev, i) && (kind == MP_FRAME_TOP || kind == MP_FRAME_HIDDEN))
 			add_gap(p, row);

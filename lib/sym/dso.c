@@ -612,3 +612,28 @@ int dso_unwind(struct dso *d, u64 offset)
 	free(frame);
 	return kind;
 }
+
+int dso_bias(int fd, u64 pgoff, u64 start, u64 *ret)
+{
+	struct dso d = {0};
+	struct stat st;
+	size_t i;
+	int err = fstat(fd, &st) || !good_size(&st) ? -ENOEXEC : 0;
+
+	elf_version(EV_CURRENT);
+	if (!err)
+		err = inspect(fd, (u64)st.st_size, &d, d.build_id);
+	for (i = 0; i < d.nr_loads && !err; i++) {
+		const GElf_Phdr *p = &d.loads[i];
+
+		if (!(p->p_flags & PF_X) || pgoff + MP_PAGE_SIZE <= p->p_offset ||
+		    pgoff >= p->p_offset + p->p_filesz)
+			continue;
+		*ret = start - pgoff - (p->p_vaddr - p->p_offset);
+		break;
+	}
+	if (!err && i == d.nr_loads)
+		err = -ENOEXEC;
+	free(d.loads);
+	return err;
+}

@@ -27,5 +27,8 @@ const char *dso_build_id(const struct dso *d);
 int dso_lookup(struct dso *d, u64 offset, struct dso_frame *ret);
 /* enum mp_frame of the code at offset, by .eh_frame. */
 int dso_unwind(struct dso *d, u64 offset);
+/* What is to be added to an address in the file where offset pgoff of its code is mapped at start.
+ * 0, or -ENOEXEC: no ELF we would trust to libdw, or no code there. */
+int dso_bias(int fd, u64 pgoff, u64 start, u64 *ret);
 
 #endif

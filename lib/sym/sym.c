@@ -235,6 +235,21 @@ int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, 
 	return maps_insert(s, &m);
 }
 
+int sym_space_each(const struct sym_space *s,
+		   int (*fn)(void *ctx, u64 start, u64 pgoff, int fd, const char *path), void *ctx)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->nr_maps && !err; i++) {
+		const struct sym_map *m = &s->maps[i];
+		const struct sym_file *f = &s->files->file[m->file];
+
+		err = fn(ctx, m->start, m->pgoff, f->fd, f->path);
+	}
+	return err;
+}
+
 static const struct sym_map *map_at(const struct sym_space *s, u64 at)
 {
 	size_t idx = first_after(s, at);

@@ -45,6 +45,9 @@ void sym_space_free(struct sym_space **s);
  * bracket names do. */
 int sym_space_map(struct sym_space *s, u64 start, u64 end, u64 pgoff, int root, int fd,
 		  const char *path);
+/* Calls fn for each map, in order, with the fd it was given. Stops when fn returns non-zero. */
+int sym_space_each(const struct sym_space *s,
+		   int (*fn)(void *ctx, u64 start, u64 pgoff, int fd, const char *path), void *ctx);
 /* Where an address lies, reading no file. 1, or 0 when it lies in no known map. */
 int sym_locate(const struct sym_space *s, u64 addr, int is_return, struct sym_spot *ret);
 /* Module and offset. */

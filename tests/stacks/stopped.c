@@ -139,6 +139,7 @@ static int attach(struct stopped_bpf *skel, pid_t pid, struct unwinder **ret_u)
 		.ranges = bpf_map__fd(skel->maps.ranges),
 		.spans = bpf_map__fd(skel->maps.spans),
 		.banks = bpf_map__fd(skel->maps.banks),
+		.losses = bpf_map__fd(skel->maps.space_loss),
 		.generation = &skel->bss->mp_unwind_generation,
 	};
 	struct {
