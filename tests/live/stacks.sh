@@ -92,6 +92,9 @@ for kind in "-s" "-s -static" "-static-pie -s"; do
 	load() { line x; }
 	whole "filler ($kind)"
 	stop_work
+	background "$dir/filler" forever
+	like_eu_stack "filler ($kind)"
+	drop "$pid"
 done
 
 # Its C library has neither tables nor frame pointers.
@@ -207,6 +210,12 @@ if have fzf; then
 		fail "fzf: more stacks than it can have"
 	exec {hay}>&-
 	drop "$pid"
+	background bash -c "while seq 1 20000; do sleep 0.2; done >'$dir/lines'"
+	feeder=$pid
+	background bash -c "exec fzf --filter nothingofthatkind <'$dir/lines'"
+	like_eu_stack fzf
+	drop "$pid"
+	drop "$feeder"
 fi
 
 # Code made at run time, with a perf map.
@@ -219,9 +228,12 @@ process.stdin.on("data", () => {
 	global.b = Buffer.alloc(1 << 24, 1);
 	global.a = JSON.parse(JSON.stringify(a));
 	console.log("done");
+	const deep = (n) => n ? deep(n - 1) + 1 : JSON.stringify(a.slice(0, 99)).length;
+	if (!global.timer) global.timer = setInterval(() => deep(9), 0);
 });'
 	load() { line x; }
 	whole node
+	like_eu_stack node
 	rm -f "/tmp/perf-$pid.map"
 	stop_work
 fi

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  * Fills memory by itself and through the C library, some calls deep: "ready PID", then for a line
- * about 40 MiB, then "done". Built in several ways: static, with another C library, stripped. */
+ * about 40 MiB, then "done"; with an argument again and again. Built in several ways: static, with
+ * another C library, stripped. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,13 @@
 #define BLOCK (256u << 10)
 
 static char *kept[256];
-static int nr;
+static int nr, forever;
 
 static void keep(char *p)
 {
 	if (!p)
 		exit(1);
+	free(kept[nr % 256]);
 	kept[nr++ % 256] = p;
 }
 
@@ -51,6 +53,8 @@ static __attribute__((noinline)) void by_pieces(void)
 		if (!p)
 			exit(1);
 		snprintf(p, 48, "number %u", i);
+		if (forever)
+			free(p);
 	}
 }
 
@@ -71,11 +75,15 @@ static __attribute__((noinline)) void fill(int depth)
 	memmove(kept[0], kept[0] + 1, 100);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char line[16];
 	int i;
 
+	(void)argv;
+	forever = argc > 1;
+	for (i = 0; forever; i = (i + 1) % 30)
+		fill(i);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
