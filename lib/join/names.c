@@ -309,7 +309,8 @@ static int fill_frames(struct replay *p, const struct name_index *ix, struct row
 	}
 	if (ev && ev->truncated == MP_STACK_CUT)
 		add_gap(p, row);
-	/* Who runs them is among the callers that could not be found; where all were, nobody does. */
+	/* Who runs them is among the callers that could not be found; where all were, nobody does.
+	 */
 	if (ev && ev->truncated != MP_STACK_WHOLE)
 		add_python(p, ix, row, rec, &python, 1);
 	if (ev) {
