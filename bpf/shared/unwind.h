@@ -61,11 +61,11 @@ struct mp_span {
 };
 #define MP_CODE_UNKNOWN 0xffffffffu /* some tables are still being built */
 
-#define MP_MAX_RANGES 32768u
-#define MP_MAX_BANKS  256u
-#define MP_BANK_CELLS (128u << 10) /* of a bank, unless one table needs more */
-#define MP_MAX_CELLS  (8u << 20) /* of a table */
-#define MP_MAX_RULES  65536u /* of a table */
+#define MP_MAX_RANGES	32768u
+#define MP_MAX_BANKS	256u
+#define MP_BANK_CELLS	(128u << 10) /* of a bank, unless one table needs more */
+#define MP_MAX_CELLS	(8u << 20) /* of a table */
+#define MP_MAX_RULES	65536u /* of a table */
 
 /* x86-64: DWARF numbers, and where a signal handler's return address finds the registers, from the
  * stack pointer up (struct ucontext). */
