@@ -165,6 +165,9 @@ int cmd_features(int argc, char **argv)
 			 *pfn == 'a' ? "run as root or grant CAP_SYS_ADMIN" : ""},
 			{"snapshot", "pagemap, no frames", "UAPI", "usable", "inferred",
 			 "your own processes; pss, unique and shared unknown", ""},
+			{"alloc", "adapter", "library symbol or USDT",
+			 *row_status(&p, SELFTEST_MAP) == 'u' ? "untested" : "absent", "-",
+			 "in commands that record starts, unless they are static; sampled", ""},
 			{"alloc", "allocator probes", "library symbol",
 			 *row_status(&p, SELFTEST_MAP) == 'u' ? "untested" : "absent", "-",
 			 "tried when asked for (record --alloc uprobe); else owners are mappings "

@@ -10,7 +10,8 @@
 void announce_alloc(const void *p, u64 size, u64 weighted);
 /* otel_memory:free, before it is given back. */
 void announce_free(const void *p);
-/* memprov_adapter:sampler. A process, or a program in it, begins: one of interval bytes is sampled. */
+/* memprov_adapter:sampler. A process, or a program in it, begins: one of interval bytes is sampled.
+ */
 void announce_sampler(u64 interval);
 /* memprov_adapter:lost. An allocation cannot be followed any more. */
 void announce_lost(void);

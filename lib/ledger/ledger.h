@@ -72,8 +72,8 @@ u64 ledger_mapped_bytes(const struct ledger *l, u32 space);
  * size of 0 occupies nothing. birth: number of the event, never 0. */
 int ledger_alloc(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
 		 u64 birth);
-/* The same of a sampled one, which stands for weight such allocations. Where it was freed nothing is
- * known of what lies there. */
+/* The same of a sampled one, which stands for weight such allocations. Where it was freed nothing
+ * is known of what lies there. */
 int ledger_sample(struct ledger *l, u32 space, u32 family, u64 start, u64 size, u32 origin,
 		  u64 birth, float weight);
 /* The allocation at start, born at or before the event numbered until, is given back. Returns 1

@@ -35,6 +35,26 @@ library() {
 	{ PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null || true; } | awk -v name="$1" '$1 == name && !n++ { print $NF }'
 }
 
+# Where a probe is the code is not what the file has.
+code_is_the_files() {
+	python3 - "$1" <<'END'
+import sys
+
+pid = sys.argv[1]
+with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+    lines = [line.split() for line in maps if "libmemprov-alloc" in line and "r-xp" in line]
+    for addresses, _, offset, _, _, path in lines:
+        start, end = (int(x, 16) for x in addresses.split("-"))
+        memory.seek(start)
+        with open(path, "rb") as f:
+            f.seek(int(offset, 16))
+            code = f.read(end - start)
+        if memory.read(end - start)[:len(code)] != code:
+            sys.exit(1)
+sys.exit(0 if lines else 1)
+END
+}
+
 every=(--alloc adapter --sample-bytes 1)
 
 echo "# each call, and a child's"
@@ -123,3 +143,17 @@ if command -v musl-gcc >/dev/null; then
 	end_command
 	python3 "$here/sampled.py" "$report" "$oracle" 32768 || fail "the estimates are wrong"
 fi
+
+echo "# a recorder that is killed leaves no probe, and the command goes on"
+start_command env --default-signal=INT "$memprov" record -o "$trace" --sample-bytes 4K -- "$build/work/sampled"
+recorder=$WORK_PID
+command_pid=$pid
+! code_is_the_files "$command_pid" || fail "there is no probe to be left"
+kill -KILL "$recorder"
+wait "$recorder" 2>/dev/null || true
+unset 'pids[-1]'
+pids+=("$command_pid")
+go
+[ "$(wc -l <"$oracle")" = 6 ] || fail "the command did not go on"
+await code_is_the_files "$command_pid" || fail "a probe is left in the command"
+kill "$command_pid"
