@@ -17,10 +17,11 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(MEMPROV_USDT_OFF)
 
-/* A probe named NAME of provider memprov: five bytes of nop, and a note that says where they are
- * and that the arguments ARGS lie in registers. */
+/* A probe named NAME of provider memprov: a nop of one byte, and a note that says where it is and
+ * that the arguments ARGS lie in registers. Of a nop of five bytes Linux 6.18 makes a call, which
+ * writes over what a leaf function keeps below its stack pointer, and a forked child dies of. */
 #define MEMPROV_USDT_PROBE(NAME, ARGS, ...)                                       \
-	__asm__ __volatile__("990: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"          \
+	__asm__ __volatile__("990: nop\n"                                         \
 			     ".pushsection .note.stapsdt, \"?\", \"note\"\n"      \
 			     ".balign 4\n"                                        \
 			     ".4byte 992f - 991f, 994f - 993f, 3\n"               \

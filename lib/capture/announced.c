@@ -95,18 +95,6 @@ int announced_args(const char *text, u64 *ret_cookie)
 
 /* ---- files ---- */
 
-/* Of a nop of five bytes the kernel makes a call (Linux 6.18). It writes below the stack pointer,
- * where a leaf function may have its variables; and a forked child inherits the call and not what
- * it calls, and dies of it. */
-static int is_unsafe(int fd, u64 offset)
-{
-	static const u8 nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-	u8 there[sizeof(nop5)];
-
-	return pread(fd, there, sizeof(there), (off_t)offset) != sizeof(there) ||
-	       !memcmp(there, nop5, sizeof(nop5));
-}
-
 /* 1: it is one of ours; 0; -EINVAL. */
 static int site_of(int fd, const char *provider, const struct note *note, struct site *ret)
 {
@@ -121,9 +109,8 @@ static int site_of(int fd, const char *provider, const struct note *note, struct
 			.args = probes[i].args,
 			.family = MP_FAMILY_MALLOC,
 		};
-		return announced_args(note->args, &ret->cookie) || is_unsafe(fd, note->offset)
-			       ? -EINVAL
-			       : 1;
+		return announced_args(note->args, &ret->cookie) || notes_unsafe(fd, note) ? -EINVAL
+											  : 1;
 	}
 	return 0;
 }

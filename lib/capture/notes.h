@@ -21,5 +21,9 @@ struct note {
  * -errno; -ENOEXEC when it is no ELF file of this machine. Names or arguments that are longer than
  * the struct are left out. ret has room for NOTES_MAX. */
 int notes_read(int fd, const char *provider, struct note *ret);
+/* Would a probe there harm the program? Of a nop of five bytes the kernel makes a call
+ * (Linux 6.18). It writes below the stack pointer, where a leaf function may have its variables;
+ * and a forked child inherits the call and not what it calls, and dies of it. */
+int notes_unsafe(int fd, const struct note *n);
 
 #endif

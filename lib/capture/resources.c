@@ -113,10 +113,11 @@ static const struct bpf_program *program_of(const struct resources *r, const str
 	return NULL;
 }
 
-static int attach(struct resources *r, struct rproc *p, const struct note *n, const char *path)
+static int attach(struct resources *r, struct rproc *p, int fd, const struct note *n)
 {
 	const struct bpf_program *prog = program_of(r, n);
-	struct bpf_link **links, *link;
+	struct bpf_link **links, *link = NULL;
+	char path[64];
 
 	if (!prog)
 		return 0;
@@ -124,7 +125,10 @@ static int attach(struct resources *r, struct rproc *p, const struct note *n, co
 	if (!links)
 		return -ENOMEM;
 	p->links = links;
-	link = bpf_program__attach_uprobe(prog, false, p->pid, path, n->offset);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	errno = 0;
+	if (!notes_unsafe(fd, n))
+		link = bpf_program__attach_uprobe(prog, false, p->pid, path, n->offset);
 	if (link)
 		p->links[p->nr_links++] = link;
 	else if (errno != ESRCH) /* it has not gone: what it says is not heard */
@@ -136,7 +140,6 @@ static int attach(struct resources *r, struct rproc *p, const struct note *n, co
 static int probe(struct resources *r, struct rproc *p, int fd)
 {
 	s64 file = file_of(r, fd);
-	char path[64];
 	size_t *files, i;
 	int k, err = 0;
 
@@ -150,9 +153,8 @@ static int probe(struct resources *r, struct rproc *p, int fd)
 		return -ENOMEM;
 	p->files = files;
 	files[p->nr_files++] = (size_t)file;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (k = 0; k < r->files[file].nr && !err; k++)
-		err = attach(r, p, &r->files[file].notes[k], path);
+		err = attach(r, p, fd, &r->files[file].notes[k]);
 	return err ? err : r->files[file].nr > 0;
 }
 

@@ -604,6 +604,7 @@ int names_attach(struct replay *p, struct report *r)
 		err = fill_frames(p, &p->names, row);
 		bound(row, o);
 		access_bound(p, o, row->cost);
+		sample_bound(p, o, row->cost);
 		memsample_bound(p, o, row->cost);
 		bound_losses(p, row, o);
 		after_bound(p, o, row->cost);

@@ -3,10 +3,12 @@
  * A sharded cache that names its shards by memprov-usdt.h. SEED decides their sizes, which are no
  * whole pages, which pages are filled, which shards are served, moved, emptied or given to another.
  * Prints "ready PID", waits for a line, acts, prints what it did as JSON lines and "done", then
- * waits for another line. Its own book has a name for every byte and a bit for every page.
+ * waits for another line. Its own book has a name for every byte and a bit for every page. It ends
+ * badly when a probe has harmed it: a leaf function's variables, or a child.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "lib/api/memprov-usdt.h"
@@ -143,6 +145,35 @@ static void change(int i)
 	}
 }
 
+/* Calls nothing: its variables may lie below the stack pointer. */
+__attribute__((noinline)) static long leaf(const char *name, long from)
+{
+	volatile long v[12];
+	long sum = 0;
+
+	for (int i = 0; i < 12; i++)
+		v[i] = from + i;
+	memprov_use(name);
+	for (int i = 0; i < 12; i++)
+		sum += v[i];
+	return sum;
+}
+
+static void probes_harm_nobody(void)
+{
+	static const char name[] = "cache/leaf";
+	int status = -1;
+	pid_t pid;
+
+	if (leaf(name, 1000) != 12 * 1000 + 66)
+		die("a variable of a leaf function has changed");
+	pid = fork();
+	if (!pid)
+		_exit(leaf(name, 1) != 12 + 66);
+	if (waitpid(pid, &status, 0) != pid || status)
+		die("a child has come to harm");
+}
+
 static void say_shard(int i)
 {
 	size_t resident = 0, reserved = 0, touched = 0;
@@ -186,6 +217,7 @@ int main(int argc, char **argv)
 		shard_serve((int)random_below(SHARDS / 2)); /* the other half is never served */
 	for (i = 0; i < SHARDS; i++)
 		change(i);
+	probes_harm_nobody();
 	for (i = 0; i < SHARDS; i++)
 		say_shard(i);
 	puts("done");
