@@ -27,6 +27,9 @@ struct open_fault {
 	u16 candidates;
 	u8 reclaim;
 	u8 done; /* its record is sent, and the fault may still go on */
+#ifdef MP_BASIC
+	u64 regs; /* where the thread's registers are */
+#endif
 };
 
 /* A mapping call between its entry and its return. */
@@ -60,6 +63,58 @@ struct thread {
 	u64 python, python_again, python_pause; /* its PyThreadState, 0: when to look again */
 };
 
+#ifdef MP_BASIC
+/* By pid and tgid. Who ends, or becomes another by exec, is taken out. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MP_MAX_THREADS);
+	__type(key, u64);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Only ever zero: what a new entry is made of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct thread);
+} no_thread_scratch SEC(".maps");
+
+static __always_inline int maybe_followed(u32 tgid)
+{
+	return 1;
+}
+
+static __always_inline int follow(u32 tgid, u32 target)
+{
+	return bpf_map_update_elem(&targets, &tgid, &target, BPF_ANY);
+}
+
+static __always_inline struct thread *stored_thread(void)
+{
+	u64 id = bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&threads, &id);
+}
+
+static __always_inline struct thread *store_thread(void)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	u32 zero = 0;
+	struct thread *none = bpf_map_lookup_elem(&no_thread_scratch, &zero);
+
+	if (none)
+		bpf_map_update_elem(&threads, &id, none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&threads, &id);
+}
+
+static __always_inline void drop_thread(u32 tgid, u32 tid)
+{
+	u64 id = (u64)tgid << 32 | tid;
+
+	bpf_map_delete_elem(&threads, &id);
+}
+#else
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -79,10 +134,27 @@ static __always_inline int follow(u32 tgid, u32 target)
 	return bpf_map_update_elem(&targets, &tgid, &target, BPF_ANY);
 }
 
+static __always_inline struct thread *stored_thread(void)
+{
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+}
+
+static __always_inline struct thread *store_thread(void)
+{
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The kernel does. */
+static __always_inline void drop_thread(u32 tgid, u32 tid)
+{
+}
+#endif
+
 /* Space of the current process, 0 when we do not follow it. */
 static __always_inline u32 current_space(void)
 {
-	u32 tgid = bpf_get_current_task_btf()->tgid, *space;
+	u32 tgid = current_tgid(), *space;
 
 	if (!maybe_followed(tgid))
 		return 0;
@@ -93,11 +165,7 @@ static __always_inline u32 current_space(void)
 /* The current thread as a hook knew it before, or NULL. */
 static __always_inline struct thread *known_thread(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (!maybe_followed(task->tgid))
-		return NULL;
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	return maybe_followed(current_tgid()) ? stored_thread() : NULL;
 }
 
 /* The current thread, its space filled in, or NULL when we do not follow it. A thread that cannot
@@ -113,8 +181,7 @@ static __always_inline struct thread *current_thread(u32 cls)
 	if (!space)
 		return NULL;
 	if (!t)
-		t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-					 BPF_LOCAL_STORAGE_GET_F_CREATE);
+		t = store_thread();
 	if (t)
 		t->space = space;
 	else
@@ -122,10 +189,10 @@ static __always_inline struct thread *current_thread(u32 cls)
 	return t;
 }
 
-/* The thread runs another program from now on. */
-static __always_inline void forget_space(struct task_struct *task)
+/* The current thread runs another program from now on. */
+static __always_inline void forget_space(void)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
+	struct thread *t = stored_thread();
 
 	if (t)
 		t->space = t->code_seen = 0;

@@ -178,18 +178,30 @@ static __always_inline void send_edge(u32 space, u64 addr, u32 pages, u32 kind)
 /* Does the thread show the registers of its latest fault? */
 static __always_inline int at_fault(const struct thread *t)
 {
+#ifdef MP_BASIC
+	/* They lie where those of a fault or call of the thread always do. */
+	struct pt_regs *regs = (struct pt_regs *)t->fault.regs;
+
+	return BPF_CORE_READ(regs, ip) == t->fault.ip && BPF_CORE_READ(regs, sp) == t->fault.sp &&
+	       BPF_CORE_READ(regs, orig_ax) == (unsigned long)-1;
+#else
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
 	return regs->ip == t->fault.ip && regs->sp == t->fault.sp &&
 	       regs->orig_ax == (unsigned long)-1;
+#endif
 }
 
 /* ---- swap ---- */
 
 static __always_inline struct reclaimer *this_reclaimer(int make)
 {
+#ifdef MP_BASIC
+	return NULL;
+#else
 	return bpf_task_storage_get(&reclaimers, bpf_get_current_task_btf(), NULL,
 				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+#endif
 }
 
 /* Of its own memory a thread reclaims inside the bracket, or by advice; all else that changes the
@@ -301,7 +313,7 @@ static __always_inline void reclaim_ends(void *ctx)
 	fill_hdr(&r.hdr, MP_EV_RECLAIM, sizeof(r), t->space);
 	r.ev.addr = t->fault.open && at_fault(t) ? t->fault.addr : 0;
 	r.ev.stall = r.hdr.time_ns - t->fault.reclaim_ns;
-	r.ev.tid = bpf_get_current_task_btf()->pid;
+	r.ev.tid = bpf_get_current_pid_tgid();
 	send_detail(&r, sizeof(r));
 }
 

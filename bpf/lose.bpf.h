@@ -20,6 +20,9 @@ static __always_inline int lose(u32 rate, u64 seq)
 
 	if (!rate || !mp_losing)
 		return 0;
+#ifdef MP_BASIC
+	seq /= MP_SEQ_STEP;
+#endif
 	h = ((seq >> (cfg_lose_burst & 31)) + cfg_lose_seed) * 0x9e3779b97f4a7c15ull;
 	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
 	return h >> 48 < rate;

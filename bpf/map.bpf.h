@@ -51,7 +51,7 @@ static __always_inline void call_enter(struct pt_regs *regs, struct thread *t, u
 	c->args[3] = regs->r10;
 	c->args[4] = regs->r8;
 	c->seq_entry = next_seq();
-	c->old_brk = BPF_CORE_READ(bpf_get_current_task_btf(), mm, brk);
+	c->old_brk = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, brk);
 	c->nr = nr;
 	c->epoch = mp_epoch & 1;
 	count_open(t, 1);
@@ -186,7 +186,7 @@ static __always_inline int is_fork_call(long id)
 
 static __always_inline int is_compat(void)
 {
-	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
+	return CURRENT(thread_info.status) & TS_COMPAT;
 }
 
 static __always_inline void compat_enter(long id)
@@ -201,12 +201,11 @@ static __always_inline void compat_enter(long id)
 		count_loss(MP_LOSS_COMPAT, MP_CLASS_MAP, space);
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+static __always_inline int call_entered(struct pt_regs *regs, long id)
 {
 	struct thread *t;
 
-	if (!maybe_followed(bpf_get_current_task_btf()->tgid))
+	if (!maybe_followed(current_tgid()))
 		return 0;
 	if (is_compat()) {
 		compat_enter(id);
@@ -222,6 +221,9 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 		return 0;
 	}
 	count_op(t->space);
+#ifdef MP_PREEMPTIBLE
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+#endif
 	if (id == NR_MUNMAP)
 		munmap_enter(regs, t);
 	else
@@ -251,10 +253,8 @@ static __always_inline void call_exit(void *ctx, struct thread *t, u64 nr, u64 r
 		madvise_exit(t, stack);
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+static __always_inline int call_returned(void *ctx, long id, long ret)
 {
-	long id = regs->orig_ax;
 	struct thread *t;
 	int failed = ret < 0 && ret > -4096;
 
@@ -280,5 +280,31 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		call_exit(ctx, t, id, ret);
 	return 0;
 }
+
+#ifdef MP_PREEMPTIBLE
+SEC("tp/raw_syscalls/sys_enter")
+int on_sys_enter(struct trace_event_raw_sys_enter *ctx)
+{
+	return call_entered(NULL, ctx->id);
+}
+
+SEC("tp/raw_syscalls/sys_exit")
+int on_sys_exit(struct trace_event_raw_sys_exit *ctx)
+{
+	return call_returned(ctx, ctx->id, ctx->ret);
+}
+#else
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	return call_entered(regs, id);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	return call_returned(ctx, regs->orig_ax, ret);
+}
+#endif
 
 #endif

@@ -17,7 +17,7 @@
 #define EC_PRESENT     1
 
 SEC("tp_btf/page_fault_user")
-int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned long error_code)
+int HOOK(on_fault, unsigned long address, struct pt_regs *regs, unsigned long error_code)
 {
 	struct thread *t = current_thread(MP_CLASS_PAGE);
 
@@ -33,6 +33,9 @@ int BPF_PROG(on_fault, unsigned long address, struct pt_regs *regs, unsigned lon
 	t->fault.order = 0;
 	t->fault.candidates = 0;
 	t->fault.reclaim = 0;
+#ifdef MP_BASIC
+	t->fault.regs = (u64)regs;
+#endif
 	return 0;
 }
 
@@ -63,7 +66,7 @@ static __always_inline void commit(void *ctx, struct thread *t, u8 member)
 	r->ev.addr = t->fault.addr;
 	r->ev.stack = stack;
 	r->ev.stall = stall >> 32 ? 0xffffffffu : (u32)stall;
-	r->ev.tid = bpf_get_current_task_btf()->pid;
+	r->ev.tid = bpf_get_current_pid_tgid();
 	r->ev.error_code = t->fault.error_code;
 	r->ev.member = member;
 	r->ev.order = t->fault.order;
@@ -73,13 +76,11 @@ static __always_inline void commit(void *ctx, struct thread *t, u8 member)
 	bpf_ringbuf_submit(r, t->sent++ % 64 ? BPF_RB_NO_WAKEUP : DETAIL_WAKE);
 }
 
-SEC("tp_btf/mm_page_alloc")
-int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migratetype)
+static __always_inline int allocated(void *ctx, u32 order, u32 gfp)
 {
 	struct thread *t;
 
-	/* Failed: the kernel tries again with less. */
-	if (!page || !(gfp & GFP_MOVABLE))
+	if (!(gfp & GFP_MOVABLE))
 		return 0;
 	/* Readahead does not insist, and neither does the first try for a huge page, which is the
 	 * only one of the two to ask for a node. */
@@ -100,11 +101,30 @@ int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migra
 	return 0;
 }
 
+/* Without a page: failed, and the kernel tries again with less. */
+#ifdef MP_PREEMPTIBLE
+SEC("tp/kmem/mm_page_alloc")
+int on_alloc(struct trace_event_raw_mm_page_alloc *ctx)
+{
+	return ctx->pfn == -1ul ? 0 : allocated(ctx, ctx->order, ctx->gfp_flags);
+}
+#else
+SEC("tp_btf/mm_page_alloc")
+int BPF_PROG(on_alloc, struct page *page, unsigned int order, u32 gfp, int migratetype)
+{
+	return page ? allocated(ctx, order, gfp) : 0;
+}
+#endif
+
 SEC("tp_btf/rss_stat")
-int BPF_PROG(on_rss, struct mm_struct *mm, int member)
+int HOOK(on_rss, struct mm_struct *mm, int member)
 {
 	struct thread *t;
 
+#ifdef MP_BASIC
+	mp_counters_late = 1;
+	return 0;
+#endif
 	if (counters_late()) {
 		mp_counters_late = 1;
 		return 0;
@@ -114,20 +134,20 @@ int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 		swap_entry_changed(t, mm);
 		return 0;
 	}
-	if (in_fault(t) && bpf_get_current_task_btf()->mm == mm)
+	if (in_fault(t) && CURRENT(mm) == mm)
 		commit(ctx, t, member);
 	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int BPF_PROG(on_reclaim_begin)
+int HOOK(on_reclaim_begin)
 {
 	reclaim_begins();
 	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int BPF_PROG(on_memcg_reclaim_begin)
+int HOOK(on_memcg_reclaim_begin)
 {
 	reclaim_begins();
 	return 0;
@@ -137,7 +157,9 @@ int BPF_PROG(on_memcg_reclaim_begin)
 SEC("raw_tp/mm_vmscan_direct_reclaim_end")
 int on_reclaim_end(void *ctx)
 {
+	hold_cpu();
 	reclaim_ends(ctx);
+	release_cpu();
 	return 0;
 }
 

@@ -283,6 +283,36 @@ __noinline u32 append_python(struct stack_buf *buf, struct python_walk *p, u32 n
 	return n + i;
 }
 
+#ifdef MP_BASIC
+/* Id of the stack the thread is on, 0 when unreadable. */
+static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
+{
+	struct stack_buf *buf;
+	u32 zero = 0, i, n;
+	u64 id;
+
+	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
+	if (!buf)
+		return 0;
+	n = kernel_walk(ctx, buf);
+	if (!n || n > MP_STACK_DEPTH) {
+		count_loss(MP_LOSS_STACK_FAIL, MP_CLASS_MAX, t->space);
+		return 0;
+	}
+	id = mix(0x6d656d70726f76ull, t->space ^ (u64)code_of(t) << 44);
+	for (i = 0; i < MP_STACK_DEPTH && i < n; i++)
+		id = mix(id, buf->frames[i]);
+	if (!id)
+		id = 1;
+	if (t->known[id % MP_KNOWN_STACKS] == id)
+		return id;
+	if (!bpf_map_lookup_elem(&known_stacks, &id) &&
+	    !send_stack(buf, t->space, id, n, 0, topology))
+		return 0;
+	t->known[id % MP_KNOWN_STACKS] = id;
+	return id;
+}
+#else
 /* Id of the stack the thread is on, 0 when unreadable. */
 static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 {
@@ -299,7 +329,7 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
 	w = bpf_map_lookup_elem(&walk_scratch, &zero);
 	slot = (u32)(regs->ip ^ regs->sp >> 4) % NR_MEMOS;
-	m = bpf_map_lookup_elem(&memos, &slot);
+	m = bpf_map_lookup_elem(&memo_scratch, &slot);
 	if (!buf || !w || !m)
 		return 0;
 	start_walk(w, regs, t);
@@ -363,5 +393,6 @@ static __always_inline u64 user_stack(void *ctx, struct thread *t, int topology)
 	end_memo(w, m, id);
 	return id;
 }
+#endif
 
 #endif

@@ -34,12 +34,35 @@ static __always_inline void send_space(u32 space, u32 parent, struct task_struct
 		send_topo(&r, sizeof(r), MP_CLASS_SPACE);
 }
 
+/* The id of a new space, its entry made; 0: no room. */
+static __always_inline u32 draw_space(void)
+{
+	struct mp_space_loss loss = {};
+	u32 space;
+
+#ifdef MP_BASIC
+	/* Whoever makes the entry has the number; others that try at once take the next ones. */
+	u32 first = *(volatile u32 *)&mp_next_space + 1, i;
+
+	for (i = 0; i < 16; i++) {
+		space = first + i;
+		if (!bpf_map_update_elem(&space_loss, &space, &loss, BPF_NOEXIST)) {
+			__sync_fetch_and_add(&mp_next_space, 1);
+			return space;
+		}
+	}
+	return 0;
+#else
+	space = __sync_fetch_and_add(&mp_next_space, 1) + 1;
+	return bpf_map_update_elem(&space_loss, &space, &loss, BPF_NOEXIST) ? 0 : space;
+#endif
+}
+
 static __always_inline u32 new_space(u32 tgid, u32 old)
 {
-	u32 space = __sync_fetch_and_add(&mp_next_space, 1) + 1;
-	struct mp_space_loss loss = {};
+	u32 space = draw_space();
 
-	if (bpf_map_update_elem(&space_loss, &space, &loss, BPF_ANY) || follow(tgid, space)) {
+	if (!space || follow(tgid, space)) {
 		bpf_map_delete_elem(&space_loss, &space);
 		/* Of an exec: what it was before is no more. */
 		bpf_map_delete_elem(&targets, &tgid);
@@ -50,7 +73,7 @@ static __always_inline u32 new_space(u32 tgid, u32 old)
 }
 
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+int HOOK(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	u32 ptgid = parent->tgid, ctgid = child->tgid, space;
 	u32 *pspace;
@@ -93,7 +116,7 @@ static __always_inline void send_leave(u32 space, u32 tgid, u64 status)
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+int HOOK(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	u32 tgid = task->tgid, old, space;
 	u32 *found = bpf_map_lookup_elem(&targets, &tgid);
@@ -101,7 +124,8 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	if (!found)
 		return 0;
 	old = *found & ~MP_TARGET_JOINED;
-	forget_space(task);
+	drop_thread(tgid, old_pid);
+	forget_space();
 	send_leave(old, tgid, 0);
 	if (*found & MP_TARGET_JOINED && !cfg_follow_forks) {
 		bpf_map_delete_elem(&targets, &tgid);
@@ -114,11 +138,12 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+int HOOK(on_exit, struct task_struct *task)
 {
 	u32 tgid = task->tgid;
 	u32 *space = bpf_map_lookup_elem(&targets, &tgid);
 
+	drop_thread(tgid, task->pid);
 	/* An exited leader leaves its threads, and the space, alive. */
 	if (!space || task->signal->live.counter > 0)
 		return 0;

@@ -102,7 +102,7 @@ struct {
 	__uint(max_entries, NR_MEMOS);
 	__type(key, u32);
 	__type(value, struct memo);
-} memos SEC(".maps");
+} memo_scratch SEC(".maps");
 
 /* Here and below a function that is not static is one the verifier checks by itself, once: inlined,
  * each depth of stack would be a path of its own through all that follows. */

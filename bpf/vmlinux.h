@@ -102,6 +102,21 @@ struct page {
 	unsigned long flags;
 };
 
+struct trace_event_raw_sys_enter {
+	long id;
+};
+
+struct trace_event_raw_sys_exit {
+	long id;
+	long ret;
+};
+
+struct trace_event_raw_mm_page_alloc {
+	unsigned long pfn;
+	unsigned int order;
+	unsigned long gfp_flags;
+};
+
 #pragma clang attribute pop
 
 #endif

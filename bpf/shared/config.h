@@ -16,6 +16,8 @@
 #define MP_COPIES_A_SECOND   16384u /* of stacks, to be compared with those already sent */
 #define MP_SENT_A_SECOND     1024u
 #define MP_MAX_RESOURCES     16384
+#define MP_MAX_THREADS	     16384 /* where the kernel does not keep what we know of each */
+#define MP_SEQ_STEP	     2048u /* there; more than twice the processors */
 
 /* In a value of the targets map: the process shares a space it did not bring. */
 #define MP_TARGET_JOINED 0x80000000u

@@ -5,7 +5,12 @@
 
 #include <stddef.h>
 
-enum refusal_of { REFUSAL_PROGRAMS, REFUSAL_WALK };
+enum refusal_of {
+	REFUSAL_PROGRAMS,
+	REFUSAL_NEWER_PROGRAMS, /* of the builds that are not the basic one */
+	REFUSAL_ALLOC,
+	REFUSAL_WALK,
+};
 
 /* What these programs stand on and this kernel's own types lack, or NULL. */
 const char *refusal_lacks(enum refusal_of of);

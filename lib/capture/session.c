@@ -15,7 +15,7 @@
 #include "lib/capture/banks.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/life.h"
-#include "lib/capture/lose.h"
+#include "lib/capture/object.h"
 #include "lib/capture/privilege.h"
 #include "lib/capture/refusal.h"
 #include "lib/capture/resources.h"
@@ -140,78 +140,26 @@ static int on_record(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* The size the kernel asks for: a power of two of whole pages. */
-static u32 ring_size(u64 bytes)
+/* No program is loaded: the object only keeps the numbers. */
+static int open_blind(struct session *s, struct session **ret_s)
 {
-	u64 size = SESSION_RING_MIN;
-
-	while (size < bytes && size < 1u << 30)
-		size *= 2;
-	return (u32)size;
-}
-
-/* Topology has its own ring, a quarter of the other by default too: a mapping call is rarer. */
-static int set_rings(struct session *s, u64 bytes)
-{
-	u32 detail = ring_size(bytes), topo = ring_size(bytes / 4);
 	int err;
 
-	if (!bytes)
+	s->skel = object_idle();
+	s->blind = 1;
+	if (s->skel) {
+		*ret_s = s;
 		return 0;
-	s->skel->rodata->cfg_detail_wake = detail / 4;
-	s->skel->rodata->cfg_topo_wake = topo / 4;
-	err = bpf_map__set_max_entries(s->skel->maps.detail_ring, detail);
-	return err ? err : bpf_map__set_max_entries(s->skel->maps.topo_ring, topo);
-}
-
-/* For tests; see lose.h. */
-static int set_losses(struct session *s, char *msg, size_t msg_len)
-{
-	struct lose lose;
-
-	if (lose_parse(getenv("MEMPROV_LOSE"), &lose)) {
-		snprintf(msg, msg_len,
-			 "MEMPROV_LOSE: not a list such as topology=1%%,detail=0.1%%");
-		return -EINVAL;
 	}
-	s->skel->rodata->cfg_lose_topology = lose.topology;
-	s->skel->rodata->cfg_lose_detail = lose.detail;
-	s->skel->rodata->cfg_lose_burst = lose.burst;
-	s->skel->rodata->cfg_lose_seed = lose.seed;
-	return 0;
-}
-
-static int load(struct session *s, const struct session_opts *o, enum life_choice hooks, char *msg,
-		size_t len)
-{
-	int err;
-
-	s->skel->rodata->cfg_follow_forks = (u32)o->follow;
-	err = set_rings(s, o->ring_bytes);
-	if (!err)
-		err = set_losses(s, msg, len);
-	if (!err)
-		err = life_choose(s->skel, hooks, &s->life);
-	if (!err)
-		err = memprov_bpf__load(s->skel);
-	if (!err)
-		err = memprov_bpf__attach(s->skel);
-	return err ? err : life_attach(s->life, s->skel);
-}
-
-static int open_again(struct session *s)
-{
-	life_free(&s->life);
-	memprov_bpf__destroy(s->skel);
-	s->skel = memprov_bpf__open();
-	return s->skel ? 0 : -errno;
+	err = -errno;
+	session_free(&s);
+	return err;
 }
 
 int session_open(struct trace_writer *w, const struct session_opts *o, char *msg, size_t msg_len,
 		 struct session **ret_s)
 {
 	struct session *s = calloc(1, sizeof(*s));
-	enum life_choice hooks;
 	int err;
 
 	if (!s)
@@ -220,24 +168,17 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 	s->wake_fd = -1;
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
-	s->skel = memprov_bpf__open();
-	if (!s->skel) {
-		err = -errno;
-		goto fail;
-	}
 	if (o->may_be_blind && privilege_missing(NEED_BPF | NEED_PERFMON)) {
 		refusal_explain(-EPERM, msg, msg_len);
-		s->blind = 1;
-		*ret_s = s;
-		return 0;
+		return open_blind(s, ret_s);
 	}
-	err = load(s, o, LIFE_ALL, msg, msg_len);
-	if (err == -EINVAL && msg[0]) {
+	msg[0] = 0;
+	err = object_load(&(struct object_opts){o->follow, o->ring_bytes}, msg, msg_len, &s->skel,
+			  &s->life);
+	if (err && msg[0]) {
 		session_free(&s);
 		return err;
 	}
-	for (hooks = LIFE_KNOWN; err && hooks <= LIFE_NONE && !open_again(s); hooks++)
-		err = load(s, o, hooks, msg, msg_len);
 	if (err)
 		goto fail;
 	s->topo = ring_buffer__new(bpf_map__fd(s->skel->maps.topo_ring), on_record, s, NULL);
@@ -252,11 +193,8 @@ int session_open(struct trace_writer *w, const struct session_opts *o, char *msg
 	return 0;
 fail:
 	refusal_explain(err, msg, msg_len);
-	if (o->may_be_blind && refusal_lacks(REFUSAL_PROGRAMS) && !open_again(s)) {
-		s->blind = 1;
-		*ret_s = s;
-		return 0;
-	}
+	if (!s->skel && o->may_be_blind && refusal_lacks(REFUSAL_PROGRAMS))
+		return open_blind(s, ret_s);
 	session_free(&s);
 	return err;
 }
@@ -402,13 +340,29 @@ static int put_space(struct session *s, pid_t pid, u32 space, u32 cause)
 	return err ? err : note(s, &rec.hdr);
 }
 
+/* Whoever makes the entry has the number: programs may draw at the same time. */
+static int draw_space(struct session *s, u32 *ret_space)
+{
+	int fd = s->blind ? -1 : bpf_map__fd(s->skel->maps.space_loss), err = 0;
+	struct mp_space_loss loss = {0};
+
+	do {
+		*ret_space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
+		if (!s->blind)
+			err = bpf_map_update_elem(fd, ret_space, &loss, BPF_NOEXIST) ? -errno : 0;
+	} while (err == -EEXIST);
+	return err;
+}
+
 s64 session_add(struct session *s, pid_t pid)
 {
-	u32 space = __atomic_add_fetch(&s->skel->bss->mp_next_space, 1, __ATOMIC_SEQ_CST);
-	int err = put_space(s, pid, space, MP_SPACE_ATTACH);
+	u32 space;
+	int err = draw_space(s, &space);
 
 	if (!err)
-		err = s->blind ? add_blind(s, pid) : session_follow(s, pid, space);
+		err = put_space(s, pid, space, MP_SPACE_ATTACH);
+	if (!err)
+		err = s->blind ? add_blind(s, pid) : watch_process(s, pid, space);
 	return err ? err : (s64)space;
 }
 

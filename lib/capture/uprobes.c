@@ -15,6 +15,7 @@
 #include "lib/capture/libs.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/multi.h"
+#include "lib/capture/refusal.h"
 #include "lib/capture/session.h"
 #include "lib/capture/sites.h"
 #include "lib/capture/uprobes.h"
@@ -502,10 +503,21 @@ int uprobes_open(struct session *s, const struct uprobes_opts *o, char *msg, siz
 		 struct uprobes **ret_u)
 {
 	struct uprobes *u = calloc(1, sizeof(*u));
+	const char *lacks;
 	int err;
 
 	if (!u)
 		return -ENOMEM;
+	lacks = refusal_lacks(REFUSAL_ALLOC);
+	if (lacks) {
+		snprintf(msg, msg_len,
+			 "the kernel is too old for probes on allocators, it has no %s: boot a "
+			 "newer "
+			 "one, --alloc map does without",
+			 lacks);
+		free(u);
+		return -ENOTSUP;
+	}
 	u->s = s;
 	u->announced = o->announced;
 	u->prefixes = o->prefixes;

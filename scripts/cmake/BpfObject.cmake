@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bpf_skeleton(name source): compile one BPF object and generate NAME.skel.h from it.
+# bpf_skeleton(name source [flags...]): compile one BPF object and generate NAME.skel.h from it.
 find_program(CLANG clang REQUIRED)
 find_program(LLVM_STRIP NAMES llvm-strip llvm-strip-14 REQUIRED)
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin REQUIRED)
@@ -12,7 +12,7 @@ function(bpf_skeleton name source)
   add_custom_command(OUTPUT ${skel}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/skel
     COMMAND ${CLANG} -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -Wall -Wextra
-            -Wno-unused-parameter -Werror -I${CMAKE_SOURCE_DIR}/bpf
+            -Wno-unused-parameter -Werror ${ARGN} -I${CMAKE_SOURCE_DIR}/bpf
             -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${source} -o ${obj}
     COMMAND ${LLVM_STRIP} -g ${obj}
     COMMAND ${BPFTOOL} gen skeleton ${obj} name ${name}_bpf > ${skel}

@@ -20,7 +20,7 @@ int walk_copy(struct args *a)
 
 	buf = bpf_map_lookup_elem(&stack_scratch, &zero);
 	w = bpf_map_lookup_elem(&walk_scratch, &zero);
-	m = bpf_map_lookup_elem(&memos, &zero);
+	m = bpf_map_lookup_elem(&memo_scratch, &zero);
 	if (!buf || !w || !m)
 		return 1;
 	w->ip = a->ip;
