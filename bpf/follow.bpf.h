@@ -108,12 +108,6 @@ static __always_inline struct thread *store_thread(void)
 	return bpf_map_lookup_elem(&threads, &id);
 }
 
-static __always_inline void drop_thread(u32 tgid, u32 tid)
-{
-	u64 id = (u64)tgid << 32 | tid;
-
-	bpf_map_delete_elem(&threads, &id);
-}
 #else
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -145,10 +139,6 @@ static __always_inline struct thread *store_thread(void)
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* The kernel does. */
-static __always_inline void drop_thread(u32 tgid, u32 tid)
-{
-}
 #endif
 
 /* Space of the current process, 0 when we do not follow it. */

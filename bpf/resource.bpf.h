@@ -76,6 +76,28 @@ static __always_inline int name_range(struct pt_regs *ctx, u16 type)
 }
 
 /* What the thread maps from now on is this resource's. */
+#ifdef MP_BASIC
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MP_MAX_THREADS);
+	__type(key, u64);
+	__type(value, struct mp_resource_text);
+} thread_names SEC(".maps");
+
+static __always_inline struct mp_resource_text *stored_name(void)
+{
+	u64 id = bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&thread_names, &id);
+}
+
+static __always_inline int store_name(const struct mp_resource_text *text)
+{
+	u64 id = bpf_get_current_pid_tgid();
+
+	return bpf_map_update_elem(&thread_names, &id, text, BPF_ANY);
+}
+#else
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -83,10 +105,25 @@ struct {
 	__type(value, struct mp_resource_text);
 } thread_names SEC(".maps");
 
+static __always_inline struct mp_resource_text *stored_name(void)
+{
+	return bpf_task_storage_get(&thread_names, bpf_get_current_task_btf(), NULL, 0);
+}
+
+static __always_inline int store_name(const struct mp_resource_text *text)
+{
+	struct mp_resource_text *of = bpf_task_storage_get(
+		&thread_names, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (of)
+		*of = *text;
+	return !of;
+}
+#endif
+
 static __always_inline void name_mapping(u32 space, u64 start, u64 len)
 {
-	struct mp_resource_text *of =
-		bpf_task_storage_get(&thread_names, bpf_get_current_task_btf(), NULL, 0);
+	struct mp_resource_text *of = stored_name();
 
 	if (of && of->name[0])
 		send_resource(MP_EV_RESOURCE, space, of, NULL, start, len);
@@ -139,7 +176,7 @@ SEC("uprobe")
 int on_resource_thread(struct pt_regs *ctx)
 {
 	struct thread *t = current_thread(MP_CLASS_MAX);
-	struct mp_resource_text text = {}, *of;
+	struct mp_resource_text text = {};
 	char first = 0;
 
 	if (!t)
@@ -148,11 +185,7 @@ int on_resource_thread(struct pt_regs *ctx)
 		bpf_probe_read_user(&first, 1, (void *)ctx->di);
 	if (first && !read_name(text.name, (void *)ctx->di))
 		lose_resource(t->space);
-	of = bpf_task_storage_get(&thread_names, bpf_get_current_task_btf(), NULL,
-				  BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (of)
-		*of = text;
-	else if (first)
+	if (store_name(&text) && first)
 		lose_resource(t->space);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define MP_TASK_BPF_H
 
 #include "python.bpf.h"
+#include "resource.bpf.h"
 #include "unwind.bpf.h"
 
 /* The parent is on the cpu. */
@@ -32,6 +33,18 @@ static __always_inline void send_space(u32 space, u32 parent, struct task_struct
 		send_now(&r, sizeof(r), MP_CLASS_SPACE);
 	else
 		send_topo(&r, sizeof(r), MP_CLASS_SPACE);
+}
+
+/* What we know of a thread that has ended, or is another by exec: the kernel drops it itself where
+ * it keeps it. */
+static __always_inline void drop_thread(u32 tgid, u32 tid)
+{
+#ifdef MP_BASIC
+	u64 id = (u64)tgid << 32 | tid;
+
+	bpf_map_delete_elem(&threads, &id);
+	bpf_map_delete_elem(&thread_names, &id);
+#endif
 }
 
 /* The id of a new space, its entry made; 0: no room. */
