@@ -82,7 +82,11 @@ u32 mp_counters_late = 0; /* said to user space: rss_stat comes too late, see be
  * maps pages of a file from the cache shows none. */
 static __always_inline int counters_late(void)
 {
+#ifdef MP_BASIC
+	return 1;
+#else
 	return bpf_core_field_exists(struct task_struct___counters, rss_stat);
+#endif
 }
 
 /* ---- whose ---- */

@@ -121,10 +121,6 @@ int HOOK(on_rss, struct mm_struct *mm, int member)
 {
 	struct thread *t;
 
-#ifdef MP_BASIC
-	mp_counters_late = 1;
-	return 0;
-#endif
 	if (counters_late()) {
 		mp_counters_late = 1;
 		return 0;

@@ -116,8 +116,7 @@ static int set_rings(struct memprov_bpf *obj, u64 bytes)
 }
 
 static int load_build(const struct build *b, enum life_choice hooks, const struct object_opts *o,
-		      const struct lose *lose, struct memprov_bpf **ret_obj,
-		      struct life **ret_life)
+		      const struct lose *lose, struct memprov_bpf **ret_obj, struct life **ret_life)
 {
 	struct memprov_bpf *obj = open_build(b);
 	struct life *life = NULL;
