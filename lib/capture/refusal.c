@@ -16,9 +16,6 @@ const char *refusal_lacks(enum refusal_of of)
 		const char *name;
 	} needs[] = {
 		{REFUSAL_PROGRAMS, BTF_KIND_FUNC, "bpf_ringbuf_output"}, /* Linux 5.8 */
-		{REFUSAL_NEWER_PROGRAMS, BTF_KIND_FUNC, "bpf_get_current_task_btf"}, /* 5.11 */
-		{REFUSAL_NEWER_PROGRAMS, BTF_KIND_FUNC, "bpf_task_storage_get"}, /* 5.11 */
-		{REFUSAL_NEWER_PROGRAMS, BTF_KIND_FUNC, "bpf_task_pt_regs"}, /* 5.15 */
 		{REFUSAL_ALLOC, BTF_KIND_FUNC, "bpf_get_attach_cookie"}, /* 5.15 */
 		{REFUSAL_WALK, BTF_KIND_STRUCT, "bpf_iter__task_vma"}, /* 5.13 */
 		{REFUSAL_WALK, BTF_KIND_FUNC, "bpf_loop"}, /* 5.17 */

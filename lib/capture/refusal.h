@@ -7,7 +7,6 @@
 
 enum refusal_of {
 	REFUSAL_PROGRAMS,
-	REFUSAL_NEWER_PROGRAMS, /* of the builds that are not the basic one */
 	REFUSAL_ALLOC,
 	REFUSAL_WALK,
 };

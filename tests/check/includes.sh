@@ -16,7 +16,8 @@ allowed() {
 	sym) echo 'sym|bpf' ;;
 	unwind) echo 'unwind|bpf' ;;
 	text) echo 'text|bpf' ;;
-	capture) echo 'capture|trace|sym|text|unwind|bpf' ;;
+	perf) echo 'perf|bpf' ;;
+	capture) echo 'capture|trace|sym|text|unwind|perf|bpf' ;;
 	join) echo 'join|ledger|text|trace|bpf' ;;
 	out) echo 'out|join|text' ;;
 	api) echo 'api|join|trace|bpf' ;;
