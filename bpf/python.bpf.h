@@ -240,26 +240,35 @@ __noinline int send_code(struct python_walk *p, u64 code, u32 firstlineno)
 	return 1;
 }
 
-/* Those of the stack whose names are not in the ring yet, before the stack is. */
-__noinline int send_codes(struct python_walk *p)
+/* A frame's, when its name is not in the ring yet. The verifier looks into it once: as a part of
+ * the loop Linux 6.1 would walk it anew for each frame, and give up. */
+__noinline int send_frame(struct python_walk *p, u32 i)
 {
 	struct code_key key = {};
-	u32 i, n = 0;
 	u8 one = 1;
+
+	if (!p || i >= MP_PYTHON_DEPTH)
+		return 0;
+	key.space = p->space;
+	key.code = MP_PYTHON_CODE(p->frames[i]);
+	if (p->o.code_type && user_word(key.code + 8) != p->o.code_type)
+		return 0;
+	key.firstlineno = (u32)user_word(key.code + p->o.firstlineno);
+	if (bpf_map_lookup_elem(&known_codes, &key) || !send_code(p, key.code, key.firstlineno))
+		return 0;
+	return !bpf_map_update_elem(&known_codes, &key, &one, BPF_ANY);
+}
+
+/* Those of the stack, before the stack is. */
+__noinline int send_codes(struct python_walk *p)
+{
+	u32 i;
 
 	if (!p)
 		return 0;
-	key.space = p->space;
-	for (i = 0; i < MP_PYTHON_DEPTH && i < p->n; i++) {
-		key.code = MP_PYTHON_CODE(p->frames[i]);
-		if (p->o.code_type && user_word(key.code + 8) != p->o.code_type)
-			continue;
-		key.firstlineno = (u32)user_word(key.code + p->o.firstlineno);
-		if (!bpf_map_lookup_elem(&known_codes, &key) &&
-		    send_code(p, key.code, key.firstlineno))
-			n += !bpf_map_update_elem(&known_codes, &key, &one, BPF_ANY);
-	}
-	return n;
+	for (i = 0; i < MP_PYTHON_DEPTH && i < p->n; i++)
+		send_frame(p, i);
+	return 1;
 }
 
 /* The child runs the interpreter that its parent runs. */
