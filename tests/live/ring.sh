@@ -34,7 +34,8 @@ assert not faults.get("exact"), faults
 END
 
 status=0
-record --buffer 64M --strict || status=$?
+# Copies of stacks while the tables of a program just started are built have a limit of their own.
+record --buffer 64M || status=$?
 [ $status = 0 ] || {
 	cat "$dir/err" >&2
 	fail "with room for all of it: exit $status"
