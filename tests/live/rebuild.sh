@@ -8,14 +8,14 @@ set -euo pipefail
 
 need_bpf
 for name in rebuild rebuild_inlined rebuild_renamed rebuild_moved; do
-	start_work rebuild/$name
+	start_work ../rebuild/$name
 	start_record
 	go
 	stop_record
 	stop_work
 	mv "$trace" "$dir/$name"
 done
-! cmp -s "$build/work/rebuild/rebuild" "$build/work/rebuild/rebuild_moved" || fail "the moved one is no other build"
+! cmp -s "$build/rebuild/rebuild" "$build/rebuild/rebuild_moved" || fail "the moved one is no other build"
 
 # The rows of the program's own functions.
 own() { # NAME OPTION...
