@@ -5,16 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include "bpf/shared/python.h"
 #include "lib/capture/ask.h"
 #include "lib/capture/clock.h"
 #include "lib/capture/modules.h"
+#include "lib/capture/processes.h"
 #include "lib/capture/pycode.h"
 #include "lib/capture/python.h"
 #include "lib/capture/session.h"
+#include "lib/sym/file.h"
 
 /* THE table of versions, by the headers of each. Where a frame has no byte that says so, C code
  * that calls into Python has a frame of its own, of another owner. */
@@ -52,18 +52,11 @@ struct answer {
 
 /* A file that was looked into: most are no Python. */
 struct pyfile {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
+	struct file_version version;
 	struct answer a;
 };
 
-struct pyproc {
-	pid_t pid;
-	u32 space;
-	u8 to_scan, left, found;
-};
+#define FOUND 1 /* mark: its interpreter, whatever it is */
 
 struct python {
 	struct session *s;
@@ -71,10 +64,8 @@ struct python {
 	struct pycode *codes;
 	struct pyfile *files;
 	size_t nr_files;
-	struct pyproc *procs;
-	size_t nr_procs;
+	struct processes procs;
 	u32 told[8]; /* versions that the trace speaks of */
-	int due;
 };
 
 /* ---- a file, in a jail ---- */
@@ -163,26 +154,19 @@ static void answer(const void *ctx, int fd, void *ret)
 /* NULL: memory is short. */
 static const struct answer *ask(struct python *p, int fd)
 {
+	struct file_version version = file_version_of(fd);
 	struct pyfile *f;
-	struct stat st;
 	size_t i;
 
-	if (fstat(fd, &st))
-		memset(&st, 0, sizeof(st));
-	for (i = 0; i < p->nr_files; i++) {
-		f = &p->files[i];
-		if (f->dev == st.st_dev && f->ino == st.st_ino && f->size == st.st_size &&
-		    f->changed.tv_sec == st.st_mtim.tv_sec &&
-		    f->changed.tv_nsec == st.st_mtim.tv_nsec)
-			return &f->a;
-	}
+	for (i = 0; i < p->nr_files; i++)
+		if (file_version_equal(&p->files[i].version, &version))
+			return &p->files[i].a;
 	f = reallocarray(p->files, p->nr_files + 1, sizeof(*f));
 	if (!f)
 		return NULL;
 	p->files = f;
 	f += p->nr_files++;
-	*f = (struct pyfile){
-		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .changed = st.st_mtim};
+	*f = (struct pyfile){.version = version};
 	if (ask_file(fd, answer, NULL, &f->a, sizeof(f->a)))
 		memset(&f->a, 0, sizeof(f->a));
 	return &f->a;
@@ -226,7 +210,7 @@ static int tell(struct python *p, u32 version, int known)
 
 struct scanned {
 	struct python *p;
-	struct pyproc *proc;
+	struct process *proc;
 };
 
 static int look(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
@@ -240,11 +224,11 @@ static int look(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 	(void)path;
 	if (!a)
 		return -ENOMEM;
-	if (!a->runtime || s->proc->found)
+	if (!a->runtime || s->proc->mark == FOUND)
 		return 0;
 	for (i = 0; i < NR_VERSIONS && versions[i].version != a->version >> 16; i++)
 		;
-	s->proc->found = 1;
+	s->proc->mark = FOUND;
 	err = tell(s->p, a->version >> 16, i < NR_VERSIONS);
 	if (err || i == NR_VERSIONS)
 		return err;
@@ -258,81 +242,26 @@ static int look(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 
 /* ---- processes ---- */
 
-static struct pyproc *find(struct python *p, pid_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < p->nr_procs; i++)
-		if (p->procs[i].pid == pid)
-			return &p->procs[i];
-	return NULL;
-}
-
-static int is_born(struct python *p, const struct mp_hdr *rec, const struct mp_ev_space *ev)
-{
-	struct pyproc *proc = find(p, (pid_t)ev->tgid);
-
-	if (ev->cause == MP_SPACE_JOIN)
-		return 0;
-	if (!proc) {
-		proc = reallocarray(p->procs, p->nr_procs + 1, sizeof(*proc));
-		if (!proc)
-			return -ENOMEM;
-		p->procs = proc;
-		proc += p->nr_procs++;
-	}
-	*proc = (struct pyproc){.pid = (pid_t)ev->tgid, .space = rec->space, .to_scan = 1};
-	p->due = 1;
-	return 0;
-}
-
 static int feed(void *ctx, const struct mp_hdr *rec)
 {
-	const struct mp_ev_map *map = trace_body(rec, map);
 	struct python *p = ctx;
-	struct pyproc *proc;
-	size_t i;
+	int err = processes_feed(&p->procs, rec);
 
-	switch (rec->type) {
-	case MP_EV_SPACE:
-		return is_born(p, rec, trace_body(rec, space));
-	case MP_EV_SPACE_END:
-		proc = find(p, (pid_t)trace_body(rec, space_end)->tgid);
-		if (proc)
-			proc->left = p->due = 1;
-		return 0;
-	case MP_EV_MAP:
-		if (!(map->prot & PROT_EXEC) || map->flags & MAP_ANONYMOUS)
-			return 0;
-		for (i = 0; i < p->nr_procs; i++)
-			p->procs[i].to_scan |= p->procs[i].space == rec->space;
-		p->due = 1;
-		return 0;
-	default:
-		return pycode_feed(p->codes, rec);
-	}
+	return err ? err : pycode_feed(p->codes, rec);
+}
+
+/* The memory that it shares is another's, who is looked into. */
+static int scan(void *ctx, struct process *proc)
+{
+	struct scanned s = {ctx, proc};
+
+	proc->to_scan = 0;
+	return proc->joined || proc->mark == FOUND ? 0 : modules_each_code(proc->pid, look, &s);
 }
 
 int python_turn(struct python *p)
 {
-	size_t i, kept = 0;
-	int err = 0;
-
-	if (!p->due)
-		return 0;
-	p->due = 0;
-	for (i = 0; i < p->nr_procs; i++) {
-		struct pyproc *proc = &p->procs[i];
-		struct scanned s = {p, proc};
-
-		if (!proc->left && proc->to_scan && !proc->found && !err)
-			err = modules_each_code(proc->pid, look, &s);
-		proc->to_scan = 0;
-		if (!proc->left)
-			p->procs[kept++] = *proc;
-	}
-	p->nr_procs = kept;
-	return err;
+	return processes_turn(&p->procs, scan, p);
 }
 
 /* pycode_new(): of a process that is still there. */
@@ -343,9 +272,9 @@ static int read_memory(void *ctx, u32 space, u64 addr, void *to, size_t len)
 	const struct python *p = ctx;
 	size_t i;
 
-	for (i = 0; i < p->nr_procs; i++)
-		if (p->procs[i].space == space)
-			return process_vm_readv(p->procs[i].pid, &here, 1, &there, 1, 0) !=
+	for (i = 0; i < p->procs.nr; i++)
+		if (p->procs.all[i].space == space)
+			return process_vm_readv(p->procs.all[i].pid, &here, 1, &there, 1, 0) !=
 			       (ssize_t)len;
 	return 1;
 }
@@ -372,7 +301,7 @@ void python_free(struct python **p)
 		return;
 	pycode_free(&(*p)->codes);
 	free((*p)->files);
-	free((*p)->procs);
+	processes_free(&(*p)->procs);
 	free(*p);
 	*p = NULL;
 }

@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "bpf/shared/config.h"
 #include "lib/capture/clock.h"
-#include "lib/capture/libs.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/notes.h"
+#include "lib/capture/processes.h"
 #include "lib/capture/resources.h"
 #include "lib/capture/session.h"
 #include "lib/sym/file.h"
@@ -32,64 +29,38 @@ static const struct {
 
 /* A file that was looked into: most have no such probe. */
 struct rfile {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
+	struct file_version version;
 	struct note *notes;
 	int nr;
-};
-
-struct rproc {
-	pid_t pid;
-	u32 space;
-	u8 to_scan, left;
-	u8 joined; /* it only shares the memory of another, which has the probes */
-	u8 late; /* ran before its probes were there */
-	size_t *files;
-	size_t nr_files;
-	struct bpf_link **links;
-	size_t nr_links;
 };
 
 struct resources {
 	struct session *s;
 	struct rfile *files;
 	size_t nr_files;
-	struct rproc *procs;
-	size_t nr_procs;
-	int due;
+	struct processes procs;
 };
 
 /* ---- files ---- */
-
-static int is_same(const struct rfile *f, const struct stat *st)
-{
-	return f->dev == st->st_dev && f->ino == st->st_ino && f->size == st->st_size &&
-	       f->changed.tv_sec == st->st_mtim.tv_sec && f->changed.tv_nsec == st->st_mtim.tv_nsec;
-}
 
 /* The number of the file behind fd, or -ENOMEM. */
 static s64 file_of(struct resources *r, int fd)
 {
 	static struct note notes[NOTES_MAX];
+	struct file_version version = file_version_of(fd);
 	struct rfile *f;
-	struct stat st;
 	size_t i;
 	int n;
 
-	if (fstat(fd, &st))
-		memset(&st, 0, sizeof(st));
 	for (i = 0; i < r->nr_files; i++)
-		if (is_same(&r->files[i], &st))
+		if (file_version_equal(&r->files[i].version, &version))
 			return (s64)i;
 	f = reallocarray(r->files, r->nr_files + 1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	r->files = f;
 	f += r->nr_files;
-	*f = (struct rfile){
-		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .changed = st.st_mtim};
+	*f = (struct rfile){.version = version};
 	n = notes_read(fd, "memprov", notes);
 	if (n > 0) {
 		f->notes = malloc((size_t)n * sizeof(*notes));
@@ -113,203 +84,93 @@ static const struct bpf_program *program_of(const struct resources *r, const str
 	return NULL;
 }
 
-static int attach(struct resources *r, struct rproc *p, int fd, const struct note *n)
+static int attach(struct resources *r, struct process *p, int fd, const struct note *n)
 {
 	const struct bpf_program *prog = program_of(r, n);
-	struct bpf_link **links, *link = NULL;
+	struct process_link link = {0};
 	char path[64];
 
 	if (!prog)
 		return 0;
-	links = reallocarray(p->links, p->nr_links + 1, sizeof(*links));
-	if (!links)
-		return -ENOMEM;
-	p->links = links;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	errno = 0;
 	if (!notes_unsafe(fd, n))
-		link = bpf_program__attach_uprobe(prog, false, p->pid, path, n->offset);
-	if (link)
-		p->links[p->nr_links++] = link;
-	else if (errno != ESRCH) /* it has not gone: what it says is not heard */
+		link.one = bpf_program__attach_uprobe(prog, false, p->pid, path, n->offset);
+	if (link.one)
+		return process_add_link(p, link);
+	if (errno != ESRCH) /* it has not gone: what it says is not heard */
 		session_count(r->s, MP_LOSS_RESOURCE, 1);
 	return 0;
 }
 
 /* 1: it has probes now that it had not before; 0, or -errno. */
-static int probe(struct resources *r, struct rproc *p, int fd)
+static int probe(void *ctx, struct process *p, int fd, const char *path)
 {
+	struct resources *r = ctx;
 	s64 file = file_of(r, fd);
-	size_t *files, i;
-	int k, err = 0;
+	int k, err;
 
+	(void)path;
 	if (file < 0)
 		return (int)file;
-	for (i = 0; i < p->nr_files; i++)
-		if (p->files[i] == (size_t)file)
-			return 0;
-	files = reallocarray(p->files, p->nr_files + 1, sizeof(*files));
-	if (!files)
-		return -ENOMEM;
-	p->files = files;
-	files[p->nr_files++] = (size_t)file;
-	for (k = 0; k < r->files[file].nr && !err; k++)
+	err = process_meets(p, (size_t)file);
+	if (err <= 0)
+		return err;
+	for (k = 0, err = 0; k < r->files[file].nr && !err; k++)
 		err = attach(r, p, fd, &r->files[file].notes[k]);
 	return err ? err : r->files[file].nr > 0;
 }
 
-static void drop_links(struct rproc *p)
-{
-	while (p->nr_links)
-		bpf_link__destroy(p->links[--p->nr_links]);
-	free(p->links);
-	p->links = NULL;
-}
-
 /* ---- processes ---- */
-
-static struct rproc *find(struct resources *r, pid_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < r->nr_procs; i++)
-		if (r->procs[i].pid == pid)
-			return &r->procs[i];
-	return NULL;
-}
-
-static int is_born(struct resources *r, const struct mp_hdr *rec, const struct mp_ev_space *ev)
-{
-	struct rproc *p = find(r, (pid_t)ev->tgid);
-
-	if (!p) {
-		p = reallocarray(r->procs, r->nr_procs + 1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		r->procs = p;
-		p += r->nr_procs++;
-		memset(p, 0, sizeof(*p));
-		p->pid = (pid_t)ev->tgid;
-	}
-	p->space = rec->space;
-	p->left = 0;
-	p->joined = ev->cause == MP_SPACE_JOIN;
-	p->late = ev->cause != MP_SPACE_ATTACH;
-	p->to_scan = 1;
-	r->due = 1;
-	return 0;
-}
 
 static int feed(void *ctx, const struct mp_hdr *rec)
 {
-	const struct mp_ev_map *map = trace_body(rec, map);
 	struct resources *r = ctx;
-	struct rproc *p;
-	size_t i;
 
-	switch (rec->type) {
-	case MP_EV_SPACE:
-		return is_born(r, rec, trace_body(rec, space));
-	case MP_EV_SPACE_END:
-		p = find(r, (pid_t)trace_body(rec, space_end)->tgid);
-		if (p)
-			p->left = r->due = 1;
-		return 0;
-	case MP_EV_MAP:
-		if (!(map->prot & PROT_EXEC) || map->flags & MAP_ANONYMOUS)
-			return 0;
-		for (i = 0; i < r->nr_procs; i++)
-			r->procs[i].to_scan |= r->procs[i].space == rec->space;
-		r->due = 1;
-		return 0;
-	default:
-		return 0;
-	}
+	return processes_feed(&r->procs, rec);
 }
 
 struct scanned {
 	struct resources *r;
-	struct rproc *p;
+	struct process *p;
 	int found;
 };
 
 static int scan_file(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 {
 	struct scanned *s = ctx;
-	int n = probe(s->r, s->p, fd);
+	int n = probe(s->r, s->p, fd, path);
 
 	(void)v;
-	(void)path;
 	s->found |= n > 0;
 	return n < 0 ? n : 0;
 }
 
-static int scan(struct resources *r, struct rproc *p)
+/* The memory that it shares has the probes already. */
+static int scan(void *ctx, struct process *p)
 {
-	struct scanned s = {r, p, 0};
+	struct scanned s = {ctx, p, 0};
 	int err;
 
+	if (p->joined)
+		return 0;
 	p->to_scan = 0;
 	err = modules_each_code(p->pid, scan_file, &s);
 	if (s.found && p->late)
-		session_count(r->s, MP_LOSS_RESOURCE, 1);
+		session_count(s.r->s, MP_LOSS_RESOURCE, 1);
 	p->late = 1;
 	return err;
 }
 
 int resources_turn(struct resources *r)
 {
-	size_t i, kept = 0;
-	int err = 0;
-
-	if (!r->due)
-		return 0;
-	r->due = 0;
-	for (i = 0; i < r->nr_procs; i++) {
-		struct rproc *p = &r->procs[i];
-
-		if (!p->left && p->to_scan && !p->joined && !err)
-			err = scan(r, p);
-		if (p->left) {
-			drop_links(p);
-			free(p->files);
-		} else {
-			r->procs[kept++] = *p;
-		}
-	}
-	r->nr_procs = kept;
-	return err;
-}
-
-struct expected {
-	struct resources *r;
-	pid_t pid;
-};
-
-static int expect_file(void *ctx, const char *path)
-{
-	const struct expected *e = ctx;
-	struct rproc *p = find(e->r, e->pid);
-	struct stat st;
-	int fd, err;
-
-	fd = p ? file_open(-1, path, &st) : -1;
-	if (fd < 0)
-		return 0;
-	err = probe(e->r, p, fd);
-	close(fd);
-	return err < 0 ? err : 0;
+	return processes_turn(&r->procs, scan, r);
 }
 
 int resources_expect(struct resources *r, pid_t pid, const char *command,
 		     const struct spawn_user *user)
 {
-	struct expected e = {r, pid};
-	struct rproc *p = find(r, pid);
-
-	if (p)
-		p->to_scan = 0;
-	return libs_of(command, user, expect_file, &e);
+	return processes_expect(&r->procs, pid, command, user, probe, r);
 }
 
 /* ---- records ---- */
@@ -381,10 +242,7 @@ int resources_open(struct session *s, struct resources **ret_r)
 
 void resources_detach(struct resources *r)
 {
-	size_t i;
-
-	for (i = 0; i < r->nr_procs; i++)
-		drop_links(&r->procs[i]);
+	processes_detach(&r->procs);
 }
 
 void resources_free(struct resources **r)
@@ -393,12 +251,9 @@ void resources_free(struct resources **r)
 
 	if (!r || !*r)
 		return;
-	resources_detach(*r);
-	for (i = 0; i < (*r)->nr_procs; i++)
-		free((*r)->procs[i].files);
+	processes_free(&(*r)->procs);
 	for (i = 0; i < (*r)->nr_files; i++)
 		free((*r)->files[i].notes);
-	free((*r)->procs);
 	free((*r)->files);
 	free(*r);
 	*r = NULL;

@@ -23,10 +23,7 @@
 enum state { HAS_NONE, WAITS, IS_BUILT, HAS_TABLE };
 
 struct umodule {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
+	struct file_version version;
 	enum state state;
 	int fd; /* -1 once it is read */
 	struct table_at at;
@@ -120,17 +117,12 @@ static int add_vdso(struct unwinder *u)
 /* Takes fd over. The number of its module, or -ENOMEM. */
 static s64 module_of(struct unwinder *u, int fd)
 {
+	struct file_version version = file_version_of(fd);
 	struct umodule *m;
-	struct stat st;
 	size_t i;
 
-	if (fstat(fd, &st))
-		memset(&st, 0, sizeof(st));
 	for (i = 1; i < u->nr_modules; i++) {
-		m = &u->modules[i];
-		if (m->dev == st.st_dev && m->ino == st.st_ino && m->size == st.st_size &&
-		    m->changed.tv_sec == st.st_mtim.tv_sec &&
-		    m->changed.tv_nsec == st.st_mtim.tv_nsec) {
+		if (file_version_equal(&u->modules[i].version, &version)) {
 			close(fd);
 			return (s64)i;
 		}
@@ -140,10 +132,7 @@ static s64 module_of(struct unwinder *u, int fd)
 		close(fd);
 		return -ENOMEM;
 	}
-	m->dev = st.st_dev;
-	m->ino = st.st_ino;
-	m->size = st.st_size;
-	m->changed = st.st_mtim;
+	m->version = version;
 	m->fd = fd;
 	m->state = WAITS;
 	return (s64)u->nr_modules - 1;

@@ -12,9 +12,9 @@
 #include "alloc.skel.h"
 #include "memprov.skel.h"
 #include "lib/capture/announced.h"
-#include "lib/capture/libs.h"
 #include "lib/capture/modules.h"
 #include "lib/capture/multi.h"
+#include "lib/capture/processes.h"
 #include "lib/capture/refusal.h"
 #include "lib/capture/session.h"
 #include "lib/capture/sites.h"
@@ -35,36 +35,14 @@ SAME_PLACE(mp_unwind_generation);
 
 /* A file that was looked into. */
 struct ufile {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
+	struct file_version version;
 	struct site *sites;
 	size_t nr;
 };
 
-/* Probes: many of a file, or one. */
-struct ulink {
-	struct bpf_link *one; /* NULL: many */
-	int many;
-};
-
 #define EVERYBODY -1 /* a pid */
 
-/* A process, and which files it has probes on. They stay with it when it becomes another program.
- */
-struct uproc {
-	pid_t pid;
-	u32 space;
-	u8 to_scan, left;
-	u8 unprobed; /* no allocator was found in it, and that is said */
-	u8 joined; /* it only shares the memory of another */
-	u8 late; /* ran before its probes were there: what it did meanwhile is lost */
-	size_t *files;
-	size_t nr_files;
-	struct ulink *links;
-	size_t nr_links;
-};
+#define UNPROBED  1 /* mark: no allocator was found in it, and that is said */
 
 struct uprobes {
 	struct session *s;
@@ -73,11 +51,9 @@ struct uprobes {
 	const char *prefixes;
 	struct ufile *files;
 	size_t nr_files;
-	struct uproc *procs;
-	size_t nr_procs;
+	struct processes procs;
 	u64 sites;
 	u64 programs, samplers; /* executed; of them, those that announce allocations */
-	int due;
 	int multi; /* the kernel has uprobe_multi */
 	int everywhere; /* all that is to be probed is, in whatever process */
 	char refused[256];
@@ -97,28 +73,21 @@ static void refuse(struct uprobes *u, const char *path, int err)
 /* The number of the file behind fd, or -ENOMEM. */
 static s64 file_of(struct uprobes *u, int fd, const char *path)
 {
+	struct file_version version = file_version_of(fd);
 	struct site sites[SITES_MAX];
 	struct ufile *f;
-	struct stat st;
 	size_t i;
 	int n;
 
-	if (fstat(fd, &st))
-		memset(&st, 0, sizeof(st));
-	for (i = 0; i < u->nr_files; i++) {
-		f = &u->files[i];
-		if (f->dev == st.st_dev && f->ino == st.st_ino && f->size == st.st_size &&
-		    f->changed.tv_sec == st.st_mtim.tv_sec &&
-		    f->changed.tv_nsec == st.st_mtim.tv_nsec)
+	for (i = 0; i < u->nr_files; i++)
+		if (file_version_equal(&u->files[i].version, &version))
 			return (s64)i;
-	}
 	f = reallocarray(u->files, u->nr_files + 1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	u->files = f;
 	f += u->nr_files;
-	*f = (struct ufile){
-		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .changed = st.st_mtim};
+	*f = (struct ufile){.version = version};
 	n = u->announced ? announced_sites(fd, sites) : sites_read(fd, u->prefixes, sites);
 	if (n < 0 && n != -ENOEXEC)
 		refuse(u, path, n);
@@ -133,21 +102,6 @@ static s64 file_of(struct uprobes *u, int fd, const char *path)
 }
 
 /* ---- probes ---- */
-
-static int add_link(struct uproc *p, struct ulink link)
-{
-	struct ulink *links = reallocarray(p->links, p->nr_links + 1, sizeof(*links));
-
-	if (!links) {
-		bpf_link__destroy(link.one);
-		if (!link.one)
-			close(link.many);
-		return -ENOMEM;
-	}
-	p->links = links;
-	links[p->nr_links++] = link;
-	return 0;
-}
 
 static int is_free(u32 args)
 {
@@ -195,13 +149,13 @@ static int is_new(u32 args)
 }
 
 /* Puts prog on those sites of the file that are of this kind. */
-static int probe_kind(struct uprobes *u, struct uproc *p, const struct bpf_program *prog,
+static int probe_kind(struct uprobes *u, struct process *p, const struct bpf_program *prog,
 		      const struct ufile *f, int (*kind)(u32 args), const char *path)
 {
 	u64 offsets[SITES_MAX], cookies[SITES_MAX], counters[SITES_MAX];
 	struct multi_sites at = {.offsets = offsets, .cookies = cookies};
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = kind == returns);
-	struct ulink link = {0};
+	struct process_link link = {0};
 	size_t i, n = 0;
 	int err = 0;
 
@@ -218,20 +172,20 @@ static int probe_kind(struct uprobes *u, struct uproc *p, const struct bpf_progr
 	if (n && u->multi) {
 		link.many = multi_attach(bpf_program__fd(prog), p->pid == EVERYBODY ? 0 : p->pid,
 					 path, &at, kind == returns);
-		return link.many < 0 ? link.many : add_link(p, link);
+		return link.many < 0 ? link.many : process_add_link(p, link);
 	}
 	for (i = 0; i < n && !err; i++) {
 		opts.bpf_cookie = cookies[i];
 		opts.ref_ctr_offset = counters[i];
 		link.one = bpf_program__attach_uprobe_opts(prog, p->pid, path, offsets[i], &opts);
-		err = link.one ? add_link(p, link) : -errno;
+		err = link.one ? process_add_link(p, link) : -errno;
 	}
 	return err;
 }
 
 /* Nothing may be born whose end could be missed: returns first, then what ends blocks, then what
  * makes them. */
-static int probe_file(struct uprobes *u, struct uproc *p, const struct ufile *f, int fd)
+static int probe_file(struct uprobes *u, struct process *p, const struct ufile *f, int fd)
 {
 	const struct {
 		const struct bpf_program *prog;
@@ -258,172 +212,87 @@ static int probe_file(struct uprobes *u, struct uproc *p, const struct ufile *f,
 	return err;
 }
 
-/* *ret_new is set when probes were put on. A process that has gone, or a file that the kernel puts
- * no probe on, ends no recording. */
-static int probe(struct uprobes *u, struct uproc *p, int fd, const char *path, int *ret_new)
+/* 1: it has probes now that it had not before. A process that has gone, or a file that the kernel
+ * puts no probe on, ends no recording. */
+static int probe(void *ctx, struct process *p, int fd, const char *path)
 {
+	struct uprobes *u = ctx;
 	s64 file = file_of(u, fd, path);
-	size_t *files, i;
 	int err;
 
 	if (file < 0)
 		return (int)file;
-	for (i = 0; i < p->nr_files; i++)
-		if (p->files[i] == (size_t)file)
-			return 0;
-	files = reallocarray(p->files, p->nr_files + 1, sizeof(*files));
-	if (!files)
-		return -ENOMEM;
-	p->files = files;
-	files[p->nr_files++] = (size_t)file;
+	err = process_meets(p, (size_t)file);
+	if (err <= 0)
+		return err;
 	if (!u->files[file].nr)
 		return 0;
-	*ret_new = 1;
 	err = probe_file(u, p, &u->files[file], fd);
 	if (err && err != -ESRCH)
 		refuse(u, path, err);
-	return err == -ENOMEM ? err : 0;
-}
-
-static void drop_links(struct uproc *p)
-{
-	/* What makes blocks goes first. */
-	while (p->nr_links--) {
-		if (p->links[p->nr_links].one)
-			bpf_link__destroy(p->links[p->nr_links].one);
-		else
-			close(p->links[p->nr_links].many);
-	}
-	p->nr_links = 0;
-	free(p->links);
-	p->links = NULL;
+	return err == -ENOMEM ? err : 1;
 }
 
 /* ---- processes ---- */
 
-static struct uproc *find(struct uprobes *u, pid_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < u->nr_procs; i++)
-		if (u->procs[i].pid == pid)
-			return &u->procs[i];
-	return NULL;
-}
-
-static struct uproc *add_proc(struct uprobes *u, pid_t pid)
-{
-	struct uproc *p = reallocarray(u->procs, u->nr_procs + 1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	u->procs = p;
-	p += u->nr_procs++;
-	memset(p, 0, sizeof(*p));
-	p->pid = pid;
-	return p;
-}
-
 static int feed(void *ctx, const struct mp_hdr *rec)
 {
-	const struct mp_ev_space *ev = trace_body(rec, space);
-	const struct mp_ev_map *map = trace_body(rec, map);
 	struct uprobes *u = ctx;
-	struct uproc *p;
-	size_t i;
 
-	if (rec->type == MP_EV_SPACE && ev->cause == MP_SPACE_EXEC)
+	if (rec->type == MP_EV_SPACE && trace_body(rec, space)->cause == MP_SPACE_EXEC)
 		u->programs++;
 	if (rec->type == MP_EV_SAMPLER)
 		u->samplers++;
-	if (u->everywhere)
-		return 0;
-	if (rec->type == MP_EV_MAP && map->prot & 4 && !(map->flags & 0x20)) {
-		for (i = 0; i < u->nr_procs; i++)
-			u->procs[i].to_scan |= u->procs[i].space == rec->space;
-		u->due = 1;
-	} else if (rec->type == MP_EV_SPACE_END) {
-		p = find(u, (pid_t)trace_body(rec, space_end)->tgid);
-		if (p)
-			p->left = 1;
-		u->due = 1;
-	}
-	if (rec->type != MP_EV_SPACE)
-		return 0;
-	p = find(u, (pid_t)ev->tgid);
-	if (!p)
-		p = add_proc(u, (pid_t)ev->tgid);
-	if (!p)
-		return -ENOMEM;
-	p->space = rec->space;
-	p->left = p->unprobed = 0;
-	p->joined = ev->cause == MP_SPACE_JOIN;
-	p->late = ev->cause != MP_SPACE_ATTACH;
-	p->to_scan = 1;
-	u->due = 1;
-	return 0;
+	return u->everywhere ? 0 : processes_feed(&u->procs, rec);
 }
 
 struct scanned {
 	struct uprobes *u;
-	struct uproc *p;
+	struct process *p;
 	int is_new;
 };
 
 static int scan_file(void *ctx, int fd, const struct mp_ev_vma *v, const char *path)
 {
 	struct scanned *s = ctx;
+	int n = probe(s->u, s->p, fd, path);
 
 	(void)v;
-	return probe(s->u, s->p, fd, path, &s->is_new);
+	s->is_new |= n > 0;
+	return n < 0 ? n : 0;
 }
 
 /* What a process did between its birth, or the mapping of an allocator, and now was not seen. */
-static int scan(struct uprobes *u, struct uproc *p)
+static int scan(void *ctx, struct process *p)
 {
+	struct uprobes *u = ctx;
 	struct scanned s = {u, p, 0};
 	int err;
 
+	/* As a rule a child that shares memory does nothing but exec; one that is still there may
+	 * allocate. Single probes see it by the memory, many by the process. */
+	if (p->joined && !u->multi)
+		return 0;
 	p->to_scan = 0;
 	err = modules_each_code(p->pid, scan_file, &s);
-	if (!err && ((s.is_new && p->late) || (!p->nr_links && !p->unprobed && !u->announced)))
+	if (!err &&
+	    ((s.is_new && p->late) || (!p->nr_links && p->mark != UNPROBED && !u->announced)))
 		err = session_lose(u->s, p->space, MP_LOSS_ALLOC_GAP, MP_CLASS_ALLOC);
-	p->unprobed = !p->nr_links;
+	p->mark = p->nr_links ? 0 : UNPROBED;
 	p->late = 1;
 	return err;
 }
 
 int uprobes_turn(struct uprobes *u)
 {
-	size_t i, kept = 0;
-	int err = 0;
-
-	if (!u->due)
-		return 0;
-	u->due = 0;
-	for (i = 0; i < u->nr_procs; i++) {
-		struct uproc *p = &u->procs[i];
-
-		/* As a rule a child that shares memory does nothing but exec; one that is still
-		 * there may allocate. Single probes see it by the memory, many by the process. */
-		if (!p->left && p->to_scan && !err && !(p->joined && !u->multi))
-			err = scan(u, p);
-		if (p->left) {
-			drop_links(p);
-			free(p->files);
-		} else {
-			u->procs[kept++] = *p;
-		}
-	}
-	u->nr_procs = kept;
-	return err;
+	return processes_turn(&u->procs, scan, u);
 }
 
 int uprobes_everywhere(struct uprobes *u, const char *path)
 {
-	struct uproc *p = add_proc(u, EVERYBODY);
-	int fd, is_new_to_it = 0, err;
+	struct process *p = processes_add(&u->procs, EVERYBODY);
 	struct stat st;
+	int fd, err;
 
 	if (!p)
 		return -ENOMEM;
@@ -431,39 +300,16 @@ int uprobes_everywhere(struct uprobes *u, const char *path)
 	fd = file_open(-1, path, &st);
 	if (fd < 0)
 		return fd;
-	err = probe(u, p, fd, path, &is_new_to_it);
+	err = probe(u, p, fd, path);
 	close(fd);
-	return err || p->nr_links ? err : -ENOENT;
-}
-
-struct expected {
-	struct uprobes *u;
-	pid_t pid;
-};
-
-static int expect_file(void *ctx, const char *path)
-{
-	const struct expected *e = ctx;
-	struct uproc *p = find(e->u, e->pid);
-	int fd, is_new_to_it, err;
-	struct stat st;
-
-	fd = p ? file_open(-1, path, &st) : -1;
-	if (fd < 0)
-		return 0;
-	err = probe(e->u, p, fd, path, &is_new_to_it);
-	close(fd);
-	return err;
+	if (err < 0)
+		return err;
+	return p->nr_links ? 0 : -ENOENT;
 }
 
 int uprobes_expect(struct uprobes *u, pid_t pid, const char *command, const struct spawn_user *user)
 {
-	struct expected e = {u, pid};
-	struct uproc *p = find(u, pid);
-
-	if (p)
-		p->to_scan = 0;
-	return libs_of(command, user, expect_file, &e);
+	return processes_expect(&u->procs, pid, command, user, probe, u);
 }
 
 /* ---- the object ---- */
@@ -540,10 +386,7 @@ int uprobes_open(struct session *s, const struct uprobes_opts *o, char *msg, siz
 
 void uprobes_detach(struct uprobes *u)
 {
-	size_t i;
-
-	for (i = 0; i < u->nr_procs; i++)
-		drop_links(&u->procs[i]);
+	processes_detach(&u->procs);
 }
 
 void uprobes_free(struct uprobes **u)
@@ -552,14 +395,11 @@ void uprobes_free(struct uprobes **u)
 
 	if (!u || !*u)
 		return;
-	uprobes_detach(*u);
+	processes_free(&(*u)->procs);
 	session_adopt((*u)->s, NULL, -1, MP_CLASS_ALLOC);
 	alloc_bpf__destroy((*u)->skel);
-	for (i = 0; i < (*u)->nr_procs; i++)
-		free((*u)->procs[i].files);
 	for (i = 0; i < (*u)->nr_files; i++)
 		free((*u)->files[i].sites);
-	free((*u)->procs);
 	free((*u)->files);
 	free(*u);
 	*u = NULL;

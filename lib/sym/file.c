@@ -38,3 +38,18 @@ int file_open(int root, const char *path, struct stat *ret_st)
 	close(found);
 	return fd;
 }
+
+struct file_version file_version_of(int fd)
+{
+	struct stat st = {0};
+
+	if (fstat(fd, &st))
+		return (struct file_version){0};
+	return (struct file_version){st.st_dev, st.st_ino, st.st_size, st.st_mtim};
+}
+
+bool file_version_equal(const struct file_version *a, const struct file_version *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
