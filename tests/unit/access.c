@@ -8,21 +8,13 @@
 #include <sys/mman.h>
 #include "lib/join/live.h"
 #include "lib/join/replay.h"
+#include "tests/unit/check.h"
 
 #define PG    MP_PAGE_SIZE
 #define BASE  0x7f0000000000ull /* of 2 MiB, too */
 #define YOUNG MP_PAGE_YOUNG
 #define HUGE  MP_PAGE_THP
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static struct replay *p;
 static struct report *r;
 static u64 seq, clock_ns;
@@ -454,14 +446,7 @@ static int a_clear_alone_says_nothing(void)
 	return 1;
 }
 
-#define TEST(fn)        \
-	{               \
-#fn, fn \
-	}
-static const struct {
-	const char *name;
-	int (*fn)(void);
-} tests[] = {
+static const struct test tests[] = {
 	TEST(undisturbed_it_is_exact),
 	TEST(doubts_make_bounds),
 	TEST(a_clear_without_a_flush_is_a_doubt),
@@ -482,21 +467,19 @@ static const struct {
 	TEST(a_clear_alone_says_nothing),
 };
 
+static int new_replay(void)
+{
+	seq = clock_ns = walk = 0;
+	return replay_new(OWNER_AUTO, text, NULL, &p);
+}
+
+static void free_replay(void)
+{
+	join_free(&r);
+	replay_free(&p);
+}
+
 int main(void)
 {
-	unsigned int i, failed = 0;
-
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		seq = clock_ns = walk = 0;
-		if (replay_new(OWNER_AUTO, text, NULL, &p))
-			return 1;
-		if (!tests[i].fn()) {
-			printf("FAIL %s: %s\n", tests[i].name, why);
-			failed++;
-		}
-		join_free(&r);
-		replay_free(&p);
-	}
-	printf("%u of %u tests passed\n", i - failed, i);
-	return failed != 0;
+	return RUN(tests, new_replay, free_replay);
 }

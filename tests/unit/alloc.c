@@ -10,6 +10,7 @@
 #include <time.h>
 #include "lib/ledger/ledger.h"
 #include "lib/ledger/space.h"
+#include "tests/unit/check.h"
 
 #define PG     MP_PAGE_SIZE
 #define BASE   0x7f0000000000ull
@@ -18,15 +19,6 @@
 #define SPACES 3u
 #define LIVE   1024u
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static u64 seed_arg;
 static struct ledger *l;
 
@@ -387,15 +379,7 @@ static int bench(void)
 	return 0;
 }
 
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
-
-static const struct {
-	const char *name;
-	int (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	TEST(a_byte_is_live_then_freed_then_another_ones),
 	TEST(a_realloc_does_not_end_what_was_born_after_it_began),
 	TEST(a_pool_lies_on_a_block_and_the_block_outlives_it),
@@ -407,24 +391,20 @@ static const struct {
 	TEST(failed_events_change_nothing),
 };
 
+static int new_ledger(void)
+{
+	return ledger_new(&l) || ledger_space_new(l, 1, 0);
+}
+
+static void free_ledger(void)
+{
+	ledger_free(&l);
+}
+
 int main(int argc, char **argv)
 {
-	int failed = 0;
-	size_t i;
-
 	if (argc > 1 && !strcmp(argv[1], "bench"))
 		return bench();
 	seed_arg = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (ledger_new(&l) || ledger_space_new(l, 1, 0))
-			return 1;
-		if (!tests[i].run()) {
-			printf("FAIL %s: %s\n", tests[i].name, why);
-			failed = 1;
-		} else {
-			printf("ok   %s\n", tests[i].name);
-		}
-		ledger_free(&l);
-	}
-	return failed;
+	return RUN(tests, new_ledger, free_ledger);
 }

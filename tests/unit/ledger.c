@@ -9,6 +9,7 @@
 #include <string.h>
 #include "lib/ledger/ledger.h"
 #include "lib/ledger/space.h"
+#include "tests/unit/check.h"
 
 #define PG     MP_PAGE_SIZE
 #define GIB    (1ull << 30)
@@ -16,15 +17,6 @@
 #define WINDOW 2048u
 #define SPACES 4u
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static u64 seed_arg;
 static struct ledger *l;
 
@@ -618,15 +610,7 @@ static int bench(void)
 	return 0;
 }
 
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
-
-static const struct {
-	const char *name;
-	int (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	TEST(munmap_middle_leaves_two_intervals_with_same_origin),
 	TEST(survivors_of_a_split_keep_the_faulted_memory),
 	TEST(map_fixed_replaces),
@@ -646,24 +630,20 @@ static const struct {
 	TEST(failed_allocations_change_nothing),
 };
 
+static int new_ledger(void)
+{
+	return ledger_new(&l) || ledger_space_new(l, 1, 0);
+}
+
+static void free_ledger(void)
+{
+	ledger_free(&l);
+}
+
 int main(int argc, char **argv)
 {
-	int failed = 0;
-	size_t i;
-
 	if (argc > 1 && !strcmp(argv[1], "bench"))
 		return bench();
 	seed_arg = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (ledger_new(&l) || ledger_space_new(l, 1, 0))
-			return 1;
-		if (tests[i].run()) {
-			printf("ok %s\n", tests[i].name);
-		} else {
-			printf("FAIL %s %s\n", tests[i].name, why);
-			failed = 1;
-		}
-		ledger_free(&l);
-	}
-	return failed;
+	return RUN(tests, new_ledger, free_ledger);
 }

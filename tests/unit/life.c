@@ -6,21 +6,13 @@
 #include <string.h>
 #include "lib/join/live.h"
 #include "lib/join/replay.h"
+#include "tests/unit/check.h"
 
 #define PG    MP_PAGE_SIZE
 #define HUGE_ (512 * PG)
 #define BASE  0x7f0000000000ull
 #define AT(n) (BASE + (n) * (1ull << 24)) /* places that do not touch, each on a huge page */
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static struct replay *p;
 static struct report *r;
 static u64 seq;
@@ -201,31 +193,19 @@ static int time_in_reclaim_is_of_the_fault_or_of_the_stack(void)
 	return 1;
 }
 
+static const struct test tests[] = {
+	TEST(edges_are_of_who_had_the_page_then),
+	TEST(pages_of_unknown_place_are_a_row_of_their_own),
+	TEST(what_is_in_small_pages_at_the_end_was_split),
+	TEST(what_was_unmapped_whole_was_not),
+	TEST(without_a_hook_nothing_is_known),
+	TEST(time_in_reclaim_is_of_the_fault_or_of_the_stack),
+};
+
 int main(void)
 {
-	static const struct {
-		const char *name;
-		int (*fn)(void);
-	} tests[] = {
-#define TEST(fn) {#fn, fn}
-		TEST(edges_are_of_who_had_the_page_then),
-		TEST(pages_of_unknown_place_are_a_row_of_their_own),
-		TEST(what_is_in_small_pages_at_the_end_was_split),
-		TEST(what_was_unmapped_whole_was_not),
-		TEST(without_a_hook_nothing_is_known),
-		TEST(time_in_reclaim_is_of_the_fault_or_of_the_stack),
-#undef TEST
-	};
-	int failed = 0;
-	size_t i;
+	int failed = RUN(tests, NULL, NULL);
 
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		int ok = tests[i].fn();
-
-		printf("%-5s %s%s%s\n", ok ? "ok" : "FAIL", tests[i].name, ok ? "" : ": ",
-		       ok ? "" : why);
-		failed |= !ok;
-	}
 	join_free(&r);
 	replay_free(&p);
 	return failed;

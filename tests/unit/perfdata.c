@@ -14,16 +14,9 @@
 #include <zstd.h>
 #include "lib/join/live.h"
 #include "lib/perf/perfdata.h"
+#include "tests/unit/check.h"
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256], msg[128];
+static char msg[128];
 static u8 file[65536];
 static size_t len;
 
@@ -373,14 +366,7 @@ static int halves_that_disagree_rank_nobody(void)
 	return 1;
 }
 
-#define TEST(fn)        \
-	{               \
-#fn, fn \
-	}
-static const struct {
-	const char *name;
-	int (*fn)(void);
-} tests[] = {
+static const struct test tests[] = {
 	TEST(what_is_in_it_comes_out),
 	TEST(another_byte_order_is_refused),
 	TEST(cut_off_it_says_so),
@@ -391,13 +377,5 @@ static const struct {
 
 int main(void)
 {
-	unsigned int i, failed = 0;
-
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		if (!tests[i].fn()) {
-			printf("FAIL %s: %s\n", tests[i].name, why);
-			failed++;
-		}
-	printf("%u of %u tests passed\n", i - failed, i);
-	return failed != 0;
+	return RUN(tests, NULL, NULL);
 }

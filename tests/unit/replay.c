@@ -9,20 +9,12 @@
 #include <unistd.h>
 #include "lib/join/live.h"
 #include "lib/join/replay.h"
+#include "tests/unit/check.h"
 
 #define PG    MP_PAGE_SIZE
 #define BASE  0x7f0000000000ull
 #define AT(n) (BASE + (n) * (1ull << 24)) /* places that do not touch */
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static struct replay *p;
 static struct report *r;
 static u64 seq, clock_ns;
@@ -766,14 +758,7 @@ static int a_file_is_replayed_as_it_happened(void)
 	return 1;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(void);
-} tests[] = {
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
+static const struct test tests[] = {
 	TEST(a_process_is_one_target_whatever_it_execs),
 	TEST(steps_give_what_one_step_gives),
 	TEST(arrival_is_put_in_order),
@@ -798,19 +783,8 @@ static const struct {
 
 int main(void)
 {
-	int failed = 0;
-	size_t i;
+	int failed = RUN(tests, replay_again, NULL);
 
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (replay_again())
-			return 1;
-		if (tests[i].run()) {
-			printf("ok %s\n", tests[i].name);
-		} else {
-			printf("FAIL %s %s\n", tests[i].name, why);
-			failed = 1;
-		}
-	}
 	join_free(&r);
 	replay_free(&p);
 	return failed;

@@ -15,21 +15,13 @@
 #include "lib/capture/notes.h"
 #include "lib/ledger/ledger.h"
 #include "lib/trace/rules.h"
+#include "tests/unit/check.h"
 
 #define PG     MP_PAGE_SIZE
 #define BASE   0x7f0000000000ull
 #define GRAIN  16u
 #define WINDOW 4096u /* grains: 16 pages */
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static struct ledger *l;
 static u64 random_state = 88172645463325252ull;
 
@@ -245,14 +237,7 @@ static int a_damaged_file_gives_fewer_probes(void)
 	return 1;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(void);
-} tests[] = {
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
+static const struct test tests[] = {
 	TEST(a_later_name_is_on_top_and_ends_alone),
 	TEST(a_name_ends_with_its_mapping),
 	TEST(a_child_has_its_parents_names_and_changes_its_own),
@@ -263,23 +248,19 @@ static const struct {
 	TEST(a_damaged_file_gives_fewer_probes),
 };
 
+static int new_ledger(void)
+{
+	return ledger_new(&l) || ledger_space_new(l, 1, 0);
+}
+
+static void free_ledger(void)
+{
+	ledger_free(&l);
+}
+
 int main(int argc, char **argv)
 {
-	int failed = 0;
-	size_t i;
-
 	if (argc > 1)
 		random_state += strtoull(argv[1], NULL, 0) * 2654435761u;
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (ledger_new(&l) || ledger_space_new(l, 1, 0))
-			return 1;
-		if (tests[i].run()) {
-			printf("ok   %s\n", tests[i].name);
-		} else {
-			printf("FAIL %s: %s\n", tests[i].name, why);
-			failed = 1;
-		}
-		ledger_free(&l);
-	}
-	return failed;
+	return RUN(tests, new_ledger, free_ledger);
 }

@@ -8,18 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/trace/ring.h"
-
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
+#include "tests/unit/check.h"
 
 #define SECOND 1000000000ull
 
-static char why[256];
 static struct trace_ring *ring;
 static u64 seq, now_ns;
 
@@ -217,31 +209,19 @@ static int it_can_be_written_again(void)
 	return 1;
 }
 
+static const struct test tests[] = {
+	TEST(with_room_nothing_is_lost),
+	TEST(faults_go_before_calls_and_are_counted),
+	TEST(calls_go_when_there_is_nothing_else),
+	TEST(time_begins_with_the_oldest_picture),
+	TEST(old_faults_are_no_loss_of_a_later_time),
+	TEST(it_can_be_written_again),
+};
+
 int main(void)
 {
-	static const struct {
-		const char *name;
-		int (*fn)(void);
-	} tests[] = {
-#define TEST(fn) {#fn, fn}
-		TEST(with_room_nothing_is_lost),
-		TEST(faults_go_before_calls_and_are_counted),
-		TEST(calls_go_when_there_is_nothing_else),
-		TEST(time_begins_with_the_oldest_picture),
-		TEST(old_faults_are_no_loss_of_a_later_time),
-		TEST(it_can_be_written_again),
-#undef TEST
-	};
-	int failed = 0;
-	size_t i;
+	int failed = RUN(tests, NULL, NULL);
 
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		int ok = tests[i].fn();
-
-		printf("%-5s %s%s%s\n", ok ? "ok" : "FAIL", tests[i].name, ok ? "" : ": ",
-		       ok ? "" : why);
-		failed |= !ok;
-	}
 	trace_ring_free(&ring);
 	return failed;
 }

@@ -11,6 +11,7 @@
 #include "lib/capture/announced.h"
 #include "lib/join/live.h"
 #include "lib/join/replay.h"
+#include "tests/unit/check.h"
 
 #define HEAP	 0x7f0000000000ull
 #define INTERVAL (16u << 10)
@@ -19,15 +20,6 @@
 #define PAGES	 2600ull
 #define HOLE	 5 /* every fifth page is not resident */
 
-#define CHECK(cond)                                                                 \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			snprintf(why, sizeof(why), "line %d: %s", __LINE__, #cond); \
-			return 0;                                                   \
-		}                                                                   \
-	} while (0)
-
-static char why[256];
 static struct replay *p;
 static struct report *r;
 static u64 seq;
@@ -337,31 +329,20 @@ static int static_probes_are_read(void)
 	return 1;
 }
 
+static const struct test tests[] = {
+	TEST(every_call_is_announced_on_request),
+	TEST(weights_are_the_inverse_of_the_chance),
+	TEST(rows_add_up_to_what_the_mappings_have),
+	TEST(bounds_of_groups_are_computed),
+	TEST(estimates_are_unbiased_and_their_bounds_hold),
+	TEST(static_probes_are_read),
+};
+
 int main(void)
 {
-	static const struct {
-		const char *name;
-		int (*fn)(void);
-	} tests[] = {
-#define T(fn) {#fn, fn}
-		T(every_call_is_announced_on_request),
-		T(weights_are_the_inverse_of_the_chance),
-		T(rows_add_up_to_what_the_mappings_have),
-		T(bounds_of_groups_are_computed),
-		T(estimates_are_unbiased_and_their_bounds_hold),
-		T(static_probes_are_read),
-	};
-	int failed = 0;
-	size_t i;
+	int failed = RUN(tests, NULL, NULL);
 
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		int ok = tests[i].fn();
-
-		printf("%s %s%s%s\n", ok ? "ok  " : "FAIL", tests[i].name, ok ? "" : ": ",
-		       ok ? "" : why);
-		failed += !ok;
-	}
 	join_free(&r);
 	replay_free(&p);
-	return failed != 0;
+	return failed;
 }
