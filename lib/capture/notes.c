@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <gelf.h>
 #include <string.h>
 #include <unistd.h>
 #include "lib/capture/ask.h"
 #include "lib/capture/notes.h"
+#include "lib/sym/elf.h"
 
 #define STAPSDT_TYPE 3
 
@@ -22,21 +22,6 @@ struct reading {
 };
 
 /* ---- the child ---- */
-
-/* -1: it is nowhere in the file. flags: of the segment. */
-static s64 file_offset(Elf *elf, u64 addr, u32 flags)
-{
-	size_t n = 0, i;
-	GElf_Phdr ph;
-
-	elf_getphdrnum(elf, &n);
-	for (i = 0; i < n && i < 512; i++)
-		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-		    (ph.p_flags & flags) == flags && addr >= ph.p_vaddr &&
-		    addr - ph.p_vaddr < ph.p_filesz)
-			return (s64)(addr - ph.p_vaddr + ph.p_offset);
-	return -1;
-}
 
 /* The next of the strings of a description, NULL when there is none. */
 static const char *next_text(const char **at, const char *end)
@@ -63,9 +48,10 @@ static void add(struct reading *r, const char *desc, size_t len)
 	if (!args || strcmp(provider, r->provider) || strlen(name) >= NOTE_NAME_LEN ||
 	    strlen(args) >= NOTE_ARGS_LEN)
 		return;
-	offset = file_offset(r->elf, addr[0] + (r->base ? r->base - addr[1] : 0), PF_X);
+	offset = elf_file_offset(r->elf, addr[0] + (r->base ? r->base - addr[1] : 0), PF_X);
 	if (addr[2])
-		semaphore = file_offset(r->elf, addr[2] + (r->base ? r->base - addr[1] : 0), PF_W);
+		semaphore =
+			elf_file_offset(r->elf, addr[2] + (r->base ? r->base - addr[1] : 0), PF_W);
 	if (offset < 0 || semaphore < 0)
 		return;
 	n = &r->f->notes[r->f->nr++];
@@ -119,13 +105,9 @@ static void is_base(struct reading *r, Elf_Scn *scn)
 
 static void answer(const void *provider, int fd, void *found)
 {
-	struct reading r = {.provider = provider, .f = found};
-	GElf_Ehdr eh;
+	struct reading r = {.elf = elf_open_native(fd), .provider = provider, .f = found};
 
-	elf_version(EV_CURRENT);
-	r.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!r.elf || elf_kind(r.elf) != ELF_K_ELF || !gelf_getehdr(r.elf, &eh) ||
-	    eh.e_machine != EM_X86_64 || eh.e_ident[EI_CLASS] != ELFCLASS64) {
+	if (!r.elf) {
 		r.f->nr = -ENOEXEC;
 		return;
 	}

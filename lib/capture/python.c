@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "lib/capture/pycode.h"
 #include "lib/capture/python.h"
 #include "lib/capture/session.h"
+#include "lib/sym/elf.h"
 #include "lib/sym/file.h"
 
 /* THE table of versions, by the headers of each. Where a frame has no byte that says so, C code
@@ -70,19 +70,6 @@ struct python {
 
 /* ---- a file, in a jail ---- */
 
-static s64 file_offset(Elf *elf, u64 addr)
-{
-	size_t n = 0, i;
-	GElf_Phdr ph;
-
-	elf_getphdrnum(elf, &n);
-	for (i = 0; i < n && i < 512; i++)
-		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && addr >= ph.p_vaddr &&
-		    addr - ph.p_vaddr < ph.p_filesz)
-			return (s64)(addr - ph.p_vaddr + ph.p_offset);
-	return -1;
-}
-
 static void find_code(Elf *elf, struct answer *a)
 {
 	size_t n = 0, i;
@@ -99,7 +86,7 @@ static void find_code(Elf *elf, struct answer *a)
 
 static void read_version(Elf *elf, u64 addr, struct answer *a)
 {
-	s64 offset = file_offset(elf, addr);
+	s64 offset = elf_file_offset(elf, addr, 0);
 	size_t len = 0;
 	const char *raw = elf_rawfile(elf, &len);
 
@@ -131,17 +118,13 @@ static void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct ans
 
 static void answer(const void *ctx, int fd, void *ret)
 {
+	Elf *elf = elf_open_native(fd);
 	struct answer *a = ret;
 	Elf_Scn *scn = NULL;
-	GElf_Ehdr eh;
 	GElf_Shdr sh;
-	Elf *elf;
 
 	(void)ctx;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh) ||
-	    eh.e_machine != EM_X86_64 || eh.e_ident[EI_CLASS] != ELFCLASS64)
+	if (!elf)
 		return;
 	find_code(elf, a);
 	while ((scn = elf_nextscn(elf, scn)))

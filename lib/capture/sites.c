@@ -5,6 +5,7 @@
 #include <string.h>
 #include "lib/capture/ask.h"
 #include "lib/capture/sites.h"
+#include "lib/sym/elf.h"
 
 /* THE table of functions. Operators count only in a file that has a malloc of its own: elsewhere
  * they call it. Out of some an exception may be thrown, and a return probe would end the program
@@ -67,23 +68,10 @@ struct reading {
 
 /* ---- the child ---- */
 
-/* Only what is executed can be probed. -1: it is nowhere in the file. */
-static s64 file_offset(Elf *elf, u64 value)
-{
-	size_t n = 0, i;
-	GElf_Phdr ph;
-
-	elf_getphdrnum(elf, &n);
-	for (i = 0; i < n && i < 512; i++)
-		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X &&
-		    value >= ph.p_vaddr && value - ph.p_vaddr < ph.p_filesz)
-			return (s64)(value - ph.p_vaddr + ph.p_offset);
-	return -1;
-}
-
+/* Only what is executed can be probed. */
 static void add(struct reading *r, u64 value, u32 args, u32 whose)
 {
-	s64 offset = file_offset(r->elf, value), i;
+	s64 offset = elf_file_offset(r->elf, value, PF_X), i;
 
 	for (i = 0; i < r->f.nr; i++)
 		if (r->f.sites[i].offset == (u64)offset)

@@ -224,7 +224,8 @@ static int range_ok(u64 start, u64 len)
 	       start < LEDGER_ADDR_END && len <= LEDGER_ADDR_END - start;
 }
 
-int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
+static int map_by(struct ledger *l, u32 space, u64 start, u64 end, u32 origin,
+		  int (*fn)(struct heap *h, struct view *v, u64 start, u64 end, u32 origin))
 {
 	struct space *s = ledger_space(l, space);
 	struct view v;
@@ -234,20 +235,17 @@ int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
 	if (!s)
 		return -ENOENT;
 	v = view_get(l, s);
-	return view_commit(&l->heap, s, &v, view_map(&l->heap, &v, start, end, origin));
+	return view_commit(&l->heap, s, &v, fn(&l->heap, &v, start, end, origin));
+}
+
+int ledger_map(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
+{
+	return map_by(l, space, start, end, origin, view_map);
 }
 
 int ledger_claim(struct ledger *l, u32 space, u64 start, u64 end, u32 origin)
 {
-	struct space *s = ledger_space(l, space);
-	struct view v;
-
-	if (end < start || !range_ok(start, end - start))
-		return -EINVAL;
-	if (!s)
-		return -ENOENT;
-	v = view_get(l, s);
-	return view_commit(&l->heap, s, &v, view_claim(&l->heap, &v, start, end, origin));
+	return map_by(l, space, start, end, origin, view_claim);
 }
 
 int ledger_unmap(struct ledger *l, u32 space, u64 start, u64 end)

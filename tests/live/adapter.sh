@@ -9,20 +9,8 @@ set -euo pipefail
 
 need_bpf
 
-record_command() {
-	rm -f "$trace" "$trace.old"
-	start_command env --default-signal=INT "$memprov" record -o "$trace" "$@" 2>"$dir/record.err"
-	recorder=$WORK_PID
-	sleep 2 # frames of code that has just been mapped are found by no table yet
-}
-
-end_command() {
-	local status=0
-	kill -INT "$recorder"
-	wait "$recorder" || status=$?
-	unset 'pids[-1]'
-	exec {from}<&- {to}>&-
-	[ "$status" = 0 ] || fail "record exits with $status"
+end_and_report() {
+	end_command 0
 	"$memprov" report "$trace" --format json >"$report" || fail "report exits with $?"
 }
 
@@ -63,7 +51,7 @@ go
 cp "$oracle" "$dir/parent"
 go
 cat "$dir/parent" >>"$oracle"
-end_command
+end_and_report
 judge
 grep -q '"site":"in_child","reserved":45000' "$oracle" || fail "there was no child"
 
@@ -79,7 +67,7 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 		echo "# $name, $work"
 		LD_PRELOAD=$lib record_command "${every[@]}" -- "$build/work/$work"
 		go
-		end_command
+		end_and_report
 		judge
 	done
 done
@@ -87,20 +75,20 @@ done
 echo "# C++"
 record_command "${every[@]}" -- "$build/work/newdel"
 go
-end_command
+end_and_report
 judge
 
 echo "# a thousand children that end at once, and one in its parent's memory"
 record_command "${every[@]}" -- "$build/work/brief" 1000
 go
-end_command
+end_and_report
 judge
 
 echo "# sampled, under what it runs with"
 for lib in "" $(library libjemalloc.so.2); do
 	LD_PRELOAD=$lib record_command --sample-bytes 32K -- "$build/work/sampled"
 	go
-	end_command
+	end_and_report
 	python3 "$here/sampled.py" "$report" "$oracle" 32768 || fail "the estimates are wrong"
 done
 
@@ -140,7 +128,7 @@ if command -v musl-gcc >/dev/null; then
 	musl-gcc -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -I"$here/../work" -o "$dir/sampled" "$here/../work/sampled.c" -pthread
 	record_command --sample-bytes 32K -- "$dir/sampled"
 	go
-	end_command
+	end_and_report
 	python3 "$here/sampled.py" "$report" "$oracle" 32768 || fail "the estimates are wrong"
 fi
 

@@ -8,23 +8,6 @@ set -euo pipefail
 
 need_bpf
 
-# record_command [OPTION...] -- CMD...: record starts it; ends when it is told to.
-record_command() {
-	rm -f "$trace" "$trace.old"
-	start_command env --default-signal=INT "$memprov" record -o "$trace" --alloc uprobe "$@" 2>"$dir/record.err"
-	recorder=$WORK_PID
-	sleep 2 # frames of code that has just been mapped are found by no table yet
-}
-
-end_command() {
-	local status=0
-	kill -INT "$recorder"
-	wait "$recorder" || status=$?
-	unset 'pids[-1]'
-	exec {from}<&- {to}>&-
-	[ "$status" = "$1" ] || fail "record exits with $status, not $1"
-}
-
 # judge STATUS OPTION...
 judge() {
 	local status=0
@@ -35,7 +18,7 @@ judge() {
 }
 
 echo "# from its start"
-record_command -- "$build/work/heap"
+record_command --alloc uprobe -- "$build/work/heap"
 go
 end_command 0
 judge 0 --exact
@@ -73,7 +56,7 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 done
 
 echo "# C++, with an operator that throws"
-record_command -- "$build/work/newdel"
+record_command --alloc uprobe -- "$build/work/newdel"
 go
 end_command 0
 judge 0 --columns reserved,live --exact
@@ -108,7 +91,7 @@ END
 fi
 
 echo "# a child: what was allocated before its probes were there is inferred"
-record_command -- "$build/work/heap" fork
+record_command --alloc uprobe -- "$build/work/heap" fork
 go
 sleep 2
 cp "$oracle" "$dir/parent"

@@ -122,6 +122,24 @@ start_command() {
 	fail "the workload did not get ready: $*"
 }
 
+# record_command [OPTION...] -- CMD...: record starts it; ends when it is told to.
+record_command() {
+	rm -f "$trace" "$trace.old"
+	start_command env --default-signal=INT "$memprov" record -o "$trace" "$@" 2>"$dir/record.err"
+	recorder=$WORK_PID
+	sleep 2 # frames of code that has just been mapped are found by no table yet
+}
+
+# end_command STATUS: record is told to end, and exits so.
+end_command() {
+	local status=0
+	kill -INT "$recorder"
+	wait "$recorder" || status=$?
+	unset 'pids[-1]'
+	exec {from}<&- {to}>&-
+	[ "$status" = "$1" ] || fail "record exits with $status, not $1"
+}
+
 start_work() {
 	[ -x "$build/work/$1" ] || fail "no $build/work/$1: build the work_$1 target"
 	start_command "$build/work/$1" "${@:2}"

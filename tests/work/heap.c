@@ -46,7 +46,7 @@ static const char *const names[SITES] = {
 static uintptr_t bases[REGIONS];
 static unsigned char shadow[REGIONS][REGION];
 static size_t reserved[SITES];
-static int pagemap = -1;
+static int pagemap_fd = -1;
 
 /* ---- the shadow ---- */
 
@@ -67,7 +67,7 @@ static int is_there(uintptr_t at)
 {
 	uint64_t entry = 0;
 
-	if (pread(pagemap, &entry, sizeof(entry), (off_t)(at / page * sizeof(entry))) !=
+	if (pread(pagemap_fd, &entry, sizeof(entry), (off_t)(at / page * sizeof(entry))) !=
 	    sizeof(entry))
 		die("pagemap");
 	return entry >> 63;
@@ -319,8 +319,8 @@ static void forks(void)
 		waitpid(pid, NULL, 0);
 		return;
 	}
-	close(pagemap);
-	pagemap = open("/proc/self/pagemap", O_RDONLY);
+	close(pagemap_fd);
+	pagemap_fd = open("/proc/self/pagemap", O_RDONLY);
 	/* Until the probes are there, and no longer than that. */
 	await_line();
 	in_child();
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
 	/* The heap never shrinks: what is in memory stays there. */
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
-	pagemap = open("/proc/self/pagemap", O_RDONLY);
+	pagemap_fd = open("/proc/self/pagemap", O_RDONLY);
 	/* What the C library allocates for a thread lies on none of our places. */
 	pthread_barrier_init(&needed, NULL, 2);
 	if (pthread_create(&t, NULL, producer, NULL))

@@ -30,19 +30,6 @@
 #define HUGE_SIZE  (8 * MIB)
 #define HUGE_PAGE  (2 * MIB)
 
-/* The page's word in /proc/PID/pagemap: bit 63 present, bit 62 in swap. */
-static uint64_t pagemap(const char *p)
-{
-	static int fd = -1;
-	uint64_t word = 0;
-
-	if (fd < 0)
-		fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || pread(fd, &word, 8, (off_t)((uintptr_t)p / page * 8)) != 8)
-		die("/proc/self/pagemap");
-	return word;
-}
-
 /* Frames are there for root only. */
 static uint64_t frame(const char *p)
 {

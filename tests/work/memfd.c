@@ -19,32 +19,6 @@
 
 #include "work.h"
 
-/* The page's word in /proc/self/pagemap: bit 63 present, bit 62 in swap. */
-static uint64_t pagemap(const char *p)
-{
-	static int fd = -1;
-	uint64_t word = 0;
-
-	if (fd < 0)
-		fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || pread(fd, &word, 8, (off_t)((uintptr_t)p / page * 8)) != 8)
-		die("/proc/self/pagemap");
-	return word;
-}
-
-static int swap_is_on(void)
-{
-	FILE *f = fopen("/proc/swaps", "re");
-	char line[256];
-	int lines = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		lines++;
-	if (f)
-		fclose(f);
-	return lines > 1;
-}
-
 #define PAGES 1013
 #define NAME  "memprov-work-memfd"
 

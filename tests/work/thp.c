@@ -18,19 +18,6 @@
 
 #include "work.h"
 
-/* The page's word in /proc/self/pagemap: bit 63 present, bit 62 in swap. */
-static uint64_t pagemap(const char *p)
-{
-	static int fd = -1;
-	uint64_t word = 0;
-
-	if (fd < 0)
-		fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || pread(fd, &word, 8, (off_t)((uintptr_t)p / page * 8)) != 8)
-		die("/proc/self/pagemap");
-	return word;
-}
-
 #define HUGE_SIZE (2UL << 20)
 
 /* Two aligned megabytes; the rest of the reservation is given back. */

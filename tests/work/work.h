@@ -5,6 +5,8 @@
 #define WORK_H
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,32 @@ static inline void touch(char *p, size_t pages)
 {
 	for (size_t i = 0; i < pages; i++)
 		*(volatile char *)(p + i * page) = 1;
+}
+
+/* The page's word in /proc/self/pagemap: bit 63 present, bit 62 in swap. */
+static inline uint64_t pagemap(const char *p)
+{
+	static int fd = -1;
+	uint64_t word = 0;
+
+	if (fd < 0)
+		fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || pread(fd, &word, 8, (off_t)((uintptr_t)p / page * 8)) != 8)
+		die("/proc/self/pagemap");
+	return word;
+}
+
+static inline int swap_is_on(void)
+{
+	FILE *f = fopen("/proc/swaps", "re");
+	char line[256];
+	int lines = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		lines++;
+	if (f)
+		fclose(f);
+	return lines > 1;
 }
 
 static inline void say(const char *owner, size_t reserved, size_t resident, size_t touched)
