@@ -11,7 +11,7 @@
 #include "lib/sym/file.h"
 #include "lib/trace/trace.h"
 
-struct process *processes_find(const struct processes *ps, pid_t pid)
+static struct process *find(const struct processes *ps, pid_t pid)
 {
 	size_t i;
 
@@ -36,7 +36,7 @@ struct process *processes_add(struct processes *ps, pid_t pid)
 
 static int is_born(struct processes *ps, const struct mp_hdr *rec, const struct mp_ev_space *ev)
 {
-	struct process *p = processes_find(ps, (pid_t)ev->tgid);
+	struct process *p = find(ps, (pid_t)ev->tgid);
 
 	if (!p)
 		p = processes_add(ps, (pid_t)ev->tgid);
@@ -61,7 +61,7 @@ int processes_feed(struct processes *ps, const struct mp_hdr *rec)
 	case MP_EV_SPACE:
 		return is_born(ps, rec, trace_body(rec, space));
 	case MP_EV_SPACE_END:
-		p = processes_find(ps, (pid_t)trace_body(rec, space_end)->tgid);
+		p = find(ps, (pid_t)trace_body(rec, space_end)->tgid);
 		if (p)
 			p->left = ps->due = 1;
 		return 0;
@@ -126,7 +126,7 @@ struct expected {
 static int expect_file(void *ctx, const char *path)
 {
 	const struct expected *e = ctx;
-	struct process *p = processes_find(e->ps, e->pid);
+	struct process *p = find(e->ps, e->pid);
 	struct stat st;
 	int fd, err;
 
@@ -143,7 +143,7 @@ int processes_expect(struct processes *ps, pid_t pid, const char *command,
 		     int (*look)(void *ctx, struct process *p, int fd, const char *path), void *ctx)
 {
 	struct expected e = {ps, pid, look, ctx};
-	struct process *p = processes_find(ps, pid);
+	struct process *p = find(ps, pid);
 
 	if (p)
 		p->to_scan = 0;

@@ -37,8 +37,6 @@ struct processes {
 	int due;
 };
 
-/* NULL: none of this pid. */
-struct process *processes_find(const struct processes *ps, pid_t pid);
 /* NULL: memory is short. */
 struct process *processes_add(struct processes *ps, pid_t pid);
 /* A record of the session: births, ends and mapped code. 0 or -ENOMEM. */

@@ -162,11 +162,6 @@ int triggers_add(struct triggers *t, const char *text, char *msg, size_t len)
 	return 0;
 }
 
-unsigned int triggers_nr(const struct triggers *t)
-{
-	return t->nr;
-}
-
 /* ---- what they look at ---- */
 
 static int figure(const struct cgroup *c, const char *name, u64 *ret)

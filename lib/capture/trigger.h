@@ -26,7 +26,6 @@ int triggers_new(struct triggers **ret_t);
 /* psi:some>10%/1s, psi:full>..., rss>2G, cgroup>90%, refault>1000/s, oom. 0, or -EINVAL with the
  * reason in msg. */
 int triggers_add(struct triggers *t, const char *text, char *msg, size_t len);
-unsigned int triggers_nr(const struct triggers *t);
 /* Whose cgroup and pressure they are about: the group that is recorded, else that of pid. -errno
  * with a line in msg when one of them cannot be watched. */
 int triggers_open(struct triggers *t, const struct group *g, pid_t pid, char *msg, size_t len);

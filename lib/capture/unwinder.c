@@ -57,7 +57,7 @@ struct unwinder {
 	size_t nr_modules, cap_modules;
 	struct tables *tables; /* NULL: none are built */
 	u32 *building; /* numbers of the modules they are of */
-	u64 started_ns, build_ns, left_out;
+	u64 left_out;
 };
 
 /* ---- modules ---- */
@@ -457,8 +457,6 @@ int unwinder_turn(struct unwinder *u)
 	u->due = 0;
 	for (i = 0; i < u->nr_alive; i++)
 		u->due |= u->spaces[u->alive[i]].to_scan;
-	if (!u->build_ns && !unwinder_busy(u))
-		u->build_ns = now_ns() - u->started_ns;
 	return err;
 }
 
@@ -482,11 +480,6 @@ u64 unwinder_bytes(const struct unwinder *u)
 	return banks_bytes(u->banks);
 }
 
-u64 unwinder_build_ns(const struct unwinder *u)
-{
-	return u->build_ns;
-}
-
 int unwinder_new(const struct bank_fds *fds, struct unwinder **ret_u)
 {
 	struct unwinder *u = calloc(1, sizeof(*u));
@@ -498,7 +491,6 @@ int unwinder_new(const struct bank_fds *fds, struct unwinder **ret_u)
 		unwinder_free(&u);
 		return err;
 	}
-	u->started_ns = now_ns();
 	*ret_u = u;
 	return 0;
 }

@@ -25,6 +25,5 @@ int unwinder_fd(const struct unwinder *u);
 /* Files that have no table for want of room. */
 u64 unwinder_left_out(const struct unwinder *u);
 u64 unwinder_bytes(const struct unwinder *u); /* kernel memory of the tables */
-u64 unwinder_build_ns(const struct unwinder *u); /* time until the first tables were there */
 
 #endif

@@ -52,7 +52,6 @@ struct uprobes {
 	struct ufile *files;
 	size_t nr_files;
 	struct processes procs;
-	u64 sites;
 	u64 programs, samplers; /* executed; of them, those that announce allocations */
 	int multi; /* the kernel has uprobe_multi */
 	int everywhere; /* all that is to be probed is, in whatever process */
@@ -103,64 +102,24 @@ static s64 file_of(struct uprobes *u, int fd, const char *path)
 
 /* ---- probes ---- */
 
-static int is_free(u32 args)
-{
-	return args == MP_ARGS_OLD;
-}
+/* Sets of MP_ARGS_*, a bit each. */
+#define KIND(args) (1u << (args))
+#define RETURNING  (KIND(MP_ARGS_OLD) - 1) /* all below it */
+#define REALLOCS   (KIND(MP_ARGS_OLD_SIZE) | KIND(MP_ARGS_OLD_COUNT_SIZE))
 
-static int is_realloc(u32 args)
-{
-	return args == MP_ARGS_OLD_SIZE || args == MP_ARGS_OLD_COUNT_SIZE;
-}
-
-static int is_unseen(u32 args)
-{
-	return args == MP_ARGS_UNSEEN;
-}
-
-static int is_sample(u32 args)
-{
-	return args == MP_ARGS_SAMPLE;
-}
-
-static int is_sample_end(u32 args)
-{
-	return args == MP_ARGS_SAMPLE_END;
-}
-
-static int is_sampler(u32 args)
-{
-	return args == MP_ARGS_SAMPLER;
-}
-
-static int is_sample_lost(u32 args)
-{
-	return args == MP_ARGS_SAMPLE_LOST;
-}
-
-static int returns(u32 args)
-{
-	return args < MP_ARGS_OLD;
-}
-
-static int is_new(u32 args)
-{
-	return returns(args) && !is_realloc(args);
-}
-
-/* Puts prog on those sites of the file that are of this kind. */
+/* Puts prog on those sites of the file that are of these kinds, on their returns if it asks. */
 static int probe_kind(struct uprobes *u, struct process *p, const struct bpf_program *prog,
-		      const struct ufile *f, int (*kind)(u32 args), const char *path)
+		      const struct ufile *f, u32 kinds, int at_return, const char *path)
 {
 	u64 offsets[SITES_MAX], cookies[SITES_MAX], counters[SITES_MAX];
 	struct multi_sites at = {.offsets = offsets, .cookies = cookies};
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = kind == returns);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return);
 	struct process_link link = {0};
 	size_t i, n = 0;
 	int err = 0;
 
 	for (i = 0; i < f->nr; i++) {
-		if (!kind(f->sites[i].args))
+		if (!(kinds & KIND(f->sites[i].args)))
 			continue;
 		offsets[n] = f->sites[i].offset;
 		counters[n] = f->sites[i].counter;
@@ -171,7 +130,7 @@ static int probe_kind(struct uprobes *u, struct process *p, const struct bpf_pro
 	at.nr = n;
 	if (n && u->multi) {
 		link.many = multi_attach(bpf_program__fd(prog), p->pid == EVERYBODY ? 0 : p->pid,
-					 path, &at, kind == returns);
+					 path, &at, at_return);
 		return link.many < 0 ? link.many : process_add_link(p, link);
 	}
 	for (i = 0; i < n && !err; i++) {
@@ -189,17 +148,18 @@ static int probe_file(struct uprobes *u, struct process *p, const struct ufile *
 {
 	const struct {
 		const struct bpf_program *prog;
-		int (*kind)(u32 args);
+		u32 kinds;
+		int at_return;
 	} order[] = {
-		{u->skel->progs.on_alloc_return, returns},
-		{u->skel->progs.on_free, is_free},
-		{u->skel->progs.on_unseen, is_unseen},
-		{u->skel->progs.on_alloc_enter, is_realloc},
-		{u->skel->progs.on_alloc_enter, is_new},
-		{u->skel->progs.on_sample_lost, is_sample_lost},
-		{u->skel->progs.on_sample_end, is_sample_end},
-		{u->skel->progs.on_sampler, is_sampler},
-		{u->skel->progs.on_sample, is_sample},
+		{u->skel->progs.on_alloc_return, RETURNING, 1},
+		{u->skel->progs.on_free, KIND(MP_ARGS_OLD), 0},
+		{u->skel->progs.on_unseen, KIND(MP_ARGS_UNSEEN), 0},
+		{u->skel->progs.on_alloc_enter, REALLOCS, 0},
+		{u->skel->progs.on_alloc_enter, RETURNING & ~REALLOCS, 0},
+		{u->skel->progs.on_sample_lost, KIND(MP_ARGS_SAMPLE_LOST), 0},
+		{u->skel->progs.on_sample_end, KIND(MP_ARGS_SAMPLE_END), 0},
+		{u->skel->progs.on_sampler, KIND(MP_ARGS_SAMPLER), 0},
+		{u->skel->progs.on_sample, KIND(MP_ARGS_SAMPLE), 0},
 	};
 	char path[64];
 	size_t i;
@@ -207,8 +167,7 @@ static int probe_file(struct uprobes *u, struct process *p, const struct ufile *
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (i = 0; i < sizeof(order) / sizeof(order[0]) && !err; i++)
-		err = probe_kind(u, p, order[i].prog, f, order[i].kind, path);
-	u->sites += err ? 0 : f->nr;
+		err = probe_kind(u, p, order[i].prog, f, order[i].kinds, order[i].at_return, path);
 	return err;
 }
 
@@ -403,11 +362,6 @@ void uprobes_free(struct uprobes **u)
 	free((*u)->files);
 	free(*u);
 	*u = NULL;
-}
-
-u64 uprobes_sites(const struct uprobes *u)
-{
-	return u->sites;
 }
 
 u64 uprobes_silent(const struct uprobes *u, u64 *ret_programs)

@@ -37,7 +37,6 @@ void uprobes_free(struct uprobes **u);
 
 /* Programs that were executed, and of them those that did not load what announces allocations. */
 u64 uprobes_silent(const struct uprobes *u, u64 *ret_programs);
-u64 uprobes_sites(const struct uprobes *u); /* places probed, of all processes */
 /* A file that cannot be probed, and why: NULL none. */
 const char *uprobes_refused(const struct uprobes *u);
 

@@ -31,7 +31,7 @@ int lost_calls(struct replay *p, u32 space)
 /* The weaker of the owner's grade and, for a picture, exact. A lost map event may have concerned
  * any mapping but those the picture itself names. Fault stacks are inferences; so are shapes, but
  * only who it is, not how much. */
-enum cost_part owner_part(struct replay *p, const struct origin *o)
+static enum cost_part owner_part(struct replay *p, const struct origin *o)
 {
 	if (o->kind == ORIGIN_FAULT || p->blind ||
 	    (o->kind != ORIGIN_FILE && o->kind != ORIGIN_SHMEM && lost_calls(p, o->space)))

@@ -409,7 +409,6 @@ int resource_report(struct replay *p, struct report *r);
 int resource_rule(struct replay *p, const struct mp_hdr *rec);
 
 /* charge.c: who is charged how much, and how well that is known. */
-enum cost_part owner_part(struct replay *p, const struct origin *o);
 enum cost_part page_part(struct replay *p, const struct origin *o);
 void charge(struct replay *p, u32 origin, enum cost_id id, s64 amount, int race);
 /* The resident or swapped bytes [start, end) of run, all in one interval of the ledger. */
